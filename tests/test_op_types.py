@@ -12,15 +12,15 @@ import pytest
 _EACH_FROM_ITS_MODULE = """
     import importlib, os
     from estimatorkit import op_types
-    from estimatorkit.core import registry
+    from estimatorkit.core.registry import table
     from estimatorkit.ops import all_ops
 
     op_types.load()
-    for module in sorted(set(registry._MODULES.values())):
+    for module in sorted(set(table._MODULES.values())):
         if os.fork() == 0:  # into which no other module has been imported
             importlib.import_module(module)
-            types = {each for each, its in registry._MODULES.items() if its == module}
-            print(*(types - set(registry._REGISTRY)), end="", flush=True)
+            types = {each for each, its in table._MODULES.items() if its == module}
+            print(*(types - set(table._REGISTRY)), end="", flush=True)
             os._exit(0)
         assert os.wait()[1] == 0, module
     """

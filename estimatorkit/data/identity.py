@@ -153,7 +153,7 @@ class _Walk:
         numbers = {tensor: number for number, tensor in enumerate(function.inputs)}
         for op in function.ops:
             self._note(op.type)
-            self._reads_files |= lookup(op.type).effects == "asset"
+            self._reads_files |= lookup(op.type).semantics.effects == "asset"
             for tensor in op.inputs:
                 self.visit(numbers.get(tensor, constant_value(tensor)))
             for name in sorted(op.attrs):
@@ -229,7 +229,7 @@ def _may_change(tensor: Tensor, seen: set[Tensor]) -> bool:
         return False
     seen.add(tensor)
     op = tensor.op
-    if role_of(op) in (Role.VARIABLE, Role.READ) or lookup(op.type).random:
+    if role_of(op) in (Role.VARIABLE, Role.READ) or lookup(op.type).semantics.random:
         return True
     return tensor.dtype is resource or any(_may_change(each, seen) for each in op.inputs)
 

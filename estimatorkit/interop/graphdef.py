@@ -399,7 +399,7 @@ class _OwnNodes:
         if attrs.get("_forward"):
             forward = attrs["_forward"]
             attrs["_forward"] = self._names.get(forward, forward)
-        if registry.lookup(node.op).context:
+        if registry.lookup(node.op).placement.context:
             attrs = {key: self._renamed(value) for key, value in attrs.items()}
         return attrs
 

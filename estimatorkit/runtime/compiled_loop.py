@@ -94,7 +94,9 @@ class ScannableStep:
 def _may_run_ahead(op: Operation) -> bool:
     """Whether an operation may run when elements are read, for many steps at once."""
     row = registry.lookup(op.type)
-    return (row.pure and not row.random and not row.context) or row.role is Role.LOOKUP
+    return (
+        row.semantics.pure and not row.semantics.random and not row.placement.context
+    ) or row.semantics.role is Role.LOOKUP
 
 
 def _filled_up(runs: NDArray[np.int32], length: int) -> NDArray[np.int32]:
@@ -232,7 +234,7 @@ class CompiledLoop:
         self._fetched: dict[Any, list[Any]] = {}
         self._on_cpu = jax.default_backend() == "cpu"
         self._singly = self._on_cpu and any(
-            registry.lookup(op.type).unroll_on_cpu for op in self._step.ops
+            registry.lookup(op.type).batching.unroll_on_cpu for op in self._step.ops
         )
         self._sites = Sites()
         # Traced once per row shape, however often the functions below call it.

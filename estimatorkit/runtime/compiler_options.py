@@ -48,7 +48,9 @@ def options_for(segment: Segment, in_order: bool | None = None) -> dict[str, boo
 
 def _has_small_loops(segment: Segment) -> bool:
     within = [each for op in segment.ops for each in operations_within(op)]
-    return bool(within) and not any(lookup(op.type).unroll_on_cpu for op in (*segment.ops, *within))
+    return bool(within) and not any(
+        lookup(op.type).batching.unroll_on_cpu for op in (*segment.ops, *within)
+    )
 
 
 def _updates_only_small_variables(segment: Segment) -> bool:

@@ -635,9 +635,9 @@ class InitializerSegment:
 def _is_interpretable(op: Operation, largest: int) -> bool:
     """Whether NumPy computes an operation like XLA, and hardly slower."""
     row = registry.lookup(op.type)
-    if row.numpy_kernel is None or (row.random and op.outputs[0].dtype is not float32):
+    if row.numpy_kernel is None or (row.semantics.random and op.outputs[0].dtype is not float32):
         return False
-    if row.context:  # a loop may take any number of steps
+    if row.placement.context:  # a loop may take any number of steps
         return False
     return all((each.shape.num_elements() or 0) <= largest for each in op.outputs)
 

@@ -19,7 +19,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Place, Role, never_runs, role_of
+from estimatorkit.core.registry import Place, Role, folding, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.verify import verify
 from estimatorkit.runtime.graph_optimizer import Rewriting, rewrite
@@ -322,7 +322,7 @@ def needed_operations(
 
 def is_on_host(op: Operation) -> bool:
     """Whether an operation must run on the host: by its row, or because of strings."""
-    by_row = registry.lookup(op.type).place(op.attrs) == "host"
+    by_row = registry.lookup(op.type).placement.place(op.attrs) == "host"
     return by_row or any(tensor.dtype.on_host for tensor in (*op.inputs, *op.outputs))
 
 
@@ -357,14 +357,14 @@ class _StaticValues:
             # Sizes and axes only: compiled-in data would need a compilation for each new value.
             return tensor.dtype.is_integer and (tensor.shape.rank or 0) <= 1
         row = registry.lookup(op.type)
-        if row.role is Role.CONSTANT or row.known_from_shape:
+        if row.semantics.role is Role.CONSTANT or row.semantics.known_from_shape:
             return True
         # An empty list of inputs is a source of its own (a variable's value, a random draw): not
         # known.
         follows = (
             row.foldable
             and bool(op.inputs)
-            and not registry.too_large_to_fold(op)
+            and not folding.too_large_to_fold(op)
             and all(map(self.resolve, op.inputs))
         )
         if follows:
@@ -425,8 +425,8 @@ def _edges(
     since_write: dict[Tensor, list[Operation]] = {}
     for op in ops:
         row = registry.lookup(op.type)
-        static_positions = row.static_positions(op.attrs)
-        updates = row.updated_positions(op.attrs)
+        static_positions = row.semantics.static_positions(op.attrs)
+        updates = row.semantics.updated_positions(op.attrs)
         before: list[tuple[Operation, bool]] = []
         for position, tensor in enumerate(op.inputs):
             if tensor.dtype is resource:
@@ -500,11 +500,11 @@ def _connect(
         writes: dict[str, None] = {}
         for op in segment.ops:
             row = registry.lookup(op.type)
-            updates = row.updated_positions(op.attrs)
+            updates = row.semantics.updated_positions(op.attrs)
             for position, tensor in enumerate(map(rewriting.resolve, op.inputs)):
                 if tensor.dtype is resource:
                     name = tensor.op.name
-                    if position not in row.overwrites and name not in writes:
+                    if position not in row.semantics.overwrites and name not in writes:
                         reads[name] = None
                     if position in updates:
                         writes[name] = None
@@ -516,7 +516,7 @@ def _connect(
                 elif tensor.op in home and home[tensor.op] is not segment:
                     inputs[tensor] = None
                     wanted[home[tensor.op]][tensor] = None
-            if row.random:
+            if row.semantics.random:
                 segment.random.append(op.name)
         segment.inputs = list(inputs)
         segment.static_inputs = [tensor for tensor in inputs if tensor in static.from_outside]

@@ -19,8 +19,9 @@ from estimatorkit.core.registry import (
     Case,
     constant_value,
     constant_value_as_shape,
-    infer_from_kernel,
+    inference,
     register,
+    table,
 )
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import array, filling, joining
@@ -31,8 +32,8 @@ from estimatorkit.runtime.session import Session
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry.registered_types()  # imports all modules, into the registry that stays
-    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
-    monkeypatch.setattr(registry, "_MODULES", dict(registry._MODULES))
+    monkeypatch.setattr(table, "_REGISTRY", dict(table._REGISTRY))
+    monkeypatch.setattr(table, "_MODULES", dict(table._MODULES))
     with Graph().as_default():
         yield
 
@@ -79,15 +80,15 @@ def test_inference_from_the_kernel() -> None:
     register("Outer", lambda x, y: jnp.einsum("i,j->ij", x, y))
     known, unknown = constant([1.0, 2.0]), builtin_ops.placeholder(float32, [None])
     row = registry.lookup("Outer")
-    assert infer_from_kernel(row, [known, known], {})[0].shape == [2, 2]
-    assert infer_from_kernel(row, [known, unknown], {})[0].shape == [2, None]
-    assert infer_from_kernel(row, [unknown, unknown], {})[0].shape == [None, None]
+    assert inference.infer_from_kernel(row, [known, known], {})[0].shape == [2, 2]
+    assert inference.infer_from_kernel(row, [known, unknown], {})[0].shape == [2, None]
+    assert inference.infer_from_kernel(row, [unknown, unknown], {})[0].shape == [None, None]
     whatever = builtin_ops.placeholder(float32)
-    spec = infer_from_kernel(row, [known, whatever], {})[0]
+    spec = inference.infer_from_kernel(row, [known, whatever], {})[0]
     assert spec.shape.rank is None
     assert spec.dtype is float32
     with pytest.raises(ValueError, match="Outer does not accept these inputs") as caught:
-        infer_from_kernel(row, [known, constant([[1.0]])], {})
+        inference.infer_from_kernel(row, [known, constant([[1.0]])], {})
     assert __file__ in str(caught.value)
 
 

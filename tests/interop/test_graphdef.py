@@ -357,11 +357,11 @@ def test_every_op_round_trips() -> None:
     with tf.Graph().as_default() as graph:
         for type_ in registry.registered_types():
             row = registry.lookup(type_)
-            for case in [] if row.updates or type_ == "ReadVariableOp" else row.cases():
+            for case in [] if row.semantics.updates or type_ == "ReadVariableOp" else row.cases():
                 if type_ == "JaxFunction":
                     continue  # holds a Python function; registered once somebody uses one
                 inputs = [tf.constant(each) for each in case.inputs]
-                attrs = {**case.attrs, **({"_seed": (1, 2)} if row.random else {})}
+                attrs = {**case.attrs, **({"_seed": (1, 2)} if row.semantics.random else {})}
                 registry.apply(type_, inputs, attrs)
     graph_def = graph.as_graph_def(add_shapes=True)
     with tf.Graph().as_default() as again:

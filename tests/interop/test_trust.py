@@ -199,9 +199,9 @@ def test_ops_declare_their_effects() -> None:
         row.type
         for row in map(registry.lookup, registry.registered_types())
         if row.kernel.__module__.startswith("estimatorkit.")  # not those of other tests
-        and row.where != "device"
-        and (row.context or not row.pure)
-        and not row.effects
+        and row.placement.where != "device"
+        and (row.placement.context or not row.semantics.pure)
+        and not row.semantics.effects
     }
     assert undecided - SESSION_ONLY == set()
 
@@ -232,8 +232,8 @@ def test_ops_without_effects_touch_nothing(touched: list[tuple[str, str]], tmp_p
     global _audited
     count = 0
     for row in map(registry.lookup, registry.registered_types()):
-        kernel = row.kernel if row.where == "host" else row.numpy_kernel
-        if kernel is None or row.context or row.random or row.effects:
+        kernel = row.kernel if row.placement.where == "host" else row.numpy_kernel
+        if kernel is None or row.placement.context or row.semantics.random or row.semantics.effects:
             continue
         for case in row.cases():
             inputs = [np.asarray(each) for each in case.inputs]

@@ -104,7 +104,11 @@ def test_unused_nan_row_is_harmless() -> None:
 
 
 def types(graph: Graph, where: str) -> list[str]:
-    return [op.type for op in graph.get_operations() if lookup(op.type).place(op.attrs) == where]
+    return [
+        op.type
+        for op in graph.get_operations()
+        if lookup(op.type).placement.place(op.attrs) == where
+    ]
 
 
 def census_columns() -> tuple[list[Any], list[Any]]:

@@ -100,7 +100,11 @@ def _compare(way: str, trials: Sequence[Trial], reference: Sequence[Values]) -> 
 
 def has_numpy(trial: Trial) -> bool:
     row = trial.example.row
-    return row.numpy_kernel is not None and not row.context and row.type not in OTHER_IN_NUMPY
+    return (
+        row.numpy_kernel is not None
+        and not row.placement.context
+        and row.type not in OTHER_IN_NUMPY
+    )
 
 
 def numpy_difference(trial: Trial, found: list[Any]) -> str:

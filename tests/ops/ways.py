@@ -152,7 +152,7 @@ def _by_batch_and_map(trials: Sequence[Trial], session: Any) -> list[Values]:
     lengths: list[int] = []
 
     def built(trial: Trial, blocks: Sequence[Tensor]) -> list[Tensor]:
-        if trial.example.row.elementwise and len(blocks) == 1:
+        if trial.example.row.batching.elementwise and len(blocks) == 1:
             return [each[1] for each in trial.build(blocks)]
         return trial.build([block[1] for block in blocks])
 

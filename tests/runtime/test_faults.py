@@ -529,13 +529,13 @@ def _held(value: Any) -> list[Any]:
     [
         row.type
         for row in map(registry.lookup, registry.registered_types())
-        if row.fault is not None and row.cases and row.where != "host"
+        if row.fault is not None and row.cases and row.placement.where != "host"
     ],
 )
 def test_fault_messages_release_tracers(op_type: str) -> None:
     row = registry.lookup(op_type)
     for case in row.cases():
-        static = row.static_positions(case.attrs)
+        static = row.semantics.static_positions(case.attrs)
 
         def function(*given: Any, case: Any = case, static: Any = static) -> None:
             traced = iter(given)

@@ -162,7 +162,7 @@ def test_warm_start(checkpoint: str) -> None:
 
 def test_save_and_restore_ops(tmp_path: Path) -> None:
     """SaveV2 and RestoreV2, with slices; Save and Restore."""
-    assert lookup("SaveV2").where == lookup("Restore").where == "host"
+    assert lookup("SaveV2").placement.where == lookup("Restore").placement.where == "host"
     path = os.fspath(tmp_path / "m")
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     text = tf.constant([b"a", b"bc"])

@@ -15,7 +15,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Spec
+from estimatorkit.core.registry import Spec, op_def, table
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
@@ -236,14 +236,14 @@ def test_input_error_reaches_caller(counting: Any) -> None:
 
 def apply_host_op(monkeypatch: pytest.MonkeyPatch, kernel: Any, value: Tensor) -> Tensor:
     """An op of this test alone that runs on the host: a string or a number to a float."""
-    row = registry.OpDef(
+    row = op_def.define(
         "TestHost",
         kernel,
         infer=lambda inputs, attrs: [Spec(float32, inputs[0].shape)],
         gradient=None,
         where="host",
     )
-    monkeypatch.setitem(registry._REGISTRY, "TestHost", row)
+    monkeypatch.setitem(table._REGISTRY, "TestHost", row)
     with value.graph.as_default():
         op = registry.apply("TestHost", (value,), {}, "TestHost")
     output: Tensor = op.outputs[0]

@@ -192,7 +192,7 @@ def test_update_rule_examples() -> None:
     with x64():
         found = jax.jit(run_all)({name: case.inputs for name, case in cases.items()})
     for name, (rule, row) in rows.items():
-        assert len(found[name]) == len(row.updates) == 1 + len(rule.slots)
+        assert len(found[name]) == len(row.semantics.updates) == 1 + len(rule.slots)
         for result, expected in zip(found[name], cases[name].expected, strict=True):
             assert result.dtype == np.float32
             np.testing.assert_allclose(result, expected, rtol=2e-6, atol=1e-7, err_msg=name)

@@ -273,8 +273,12 @@ def is_allowed(op_type: str) -> bool:
     if op_type in _IMPURE_BUT_SAFE:
         return True
     row = registry.lookup(op_type)
-    on_host = row.where == "host"
-    return not row.effects and (row.pure or not on_host) and not (on_host and row.context)
+    on_host = row.placement.where == "host"
+    return (
+        not row.semantics.effects
+        and (row.semantics.pure or not on_host)
+        and not (on_host and row.placement.context)
+    )
 
 
 def check_graph(path: Path, graph_def: Any) -> None:

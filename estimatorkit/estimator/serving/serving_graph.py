@@ -238,7 +238,7 @@ class _Writer:
 
         Other holders may have a shared name, which no operation has.
         """
-        name = op.attrs.get(registry.lookup(op.type).holder)
+        name = op.attrs.get(registry.lookup(op.type).placement.holder)
         if not isinstance(name, str) or name not in self._operations:
             return
         if role_of(op.graph.get_operation_by_name(name)) is Role.VARIABLE:

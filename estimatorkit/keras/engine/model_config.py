@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Operation, Tensor
@@ -244,7 +245,7 @@ class _Describer:
         }
 
     def _ends(self, structure: Any) -> Any:
-        if isinstance(structure, Tensor) or hasattr(structure, "_components"):
+        if isinstance(structure, Tensor) or is_composite(structure):
             return [self._places[structure]]
         return map_structure(lambda tensor: self._places[tensor], structure)
 
@@ -260,11 +261,11 @@ class _Describer:
         }
 
         def entry(value: Any) -> list[Any]:
-            if isinstance(value, Tensor) or hasattr(value, "_components"):
+            if isinstance(value, Tensor) or is_composite(value):
                 return [*self._place(value, call), rest]
             return [_CONSTANT, -1, plain_value(value, call.layer.name), rest]
 
-        if isinstance(first, Tensor) or hasattr(first, "_components"):
+        if isinstance(first, Tensor) or is_composite(first):
             return [entry(first)]
         return map_structure(entry, first)
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core import registry
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten, map_structure
@@ -51,7 +52,7 @@ class Network:
         self._input_parts: list[Tensor] = flatten(inputs, True)
         for what, tensors in (("Inputs", self.input_tensors), ("Output", self.output_tensors)):
             for tensor in tensors:
-                if not isinstance(tensor, Tensor) and not hasattr(tensor, "_components"):
+                if not isinstance(tensor, Tensor) and not is_composite(tensor):
                     raise ValueError(
                         f"{what} tensors to a Model must be tensors. Found: {tensor!r}"
                     )

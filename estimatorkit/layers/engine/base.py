@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from estimatorkit.core import builtin_ops
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
@@ -510,7 +511,7 @@ def _batch_input_shape(kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
 
 
 def _as_tensor(value: Any) -> Any:
-    if value is None or isinstance(value, (Tensor, SparseTensor)) or hasattr(value, "_components"):
+    if value is None or isinstance(value, (Tensor, SparseTensor)) or is_composite(value):
         return value
     return convert_to_tensor(value)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from estimatorkit.core import builtin_ops
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.tensor import Tensor
@@ -70,7 +71,7 @@ class LayerCall:
                 self.layer._calls_of_inputs.append(self)
         for number, output in enumerate(flatten(self.outputs)):
             for part in (output, *flatten(output, True)):
-                if isinstance(part, Tensor) or hasattr(part, "_components"):
+                if isinstance(part, Tensor) or is_composite(part):
                     calls[part] = self
                     part._keras_history = KerasHistory(self.layer, place, number)
 

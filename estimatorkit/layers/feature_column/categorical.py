@@ -121,7 +121,7 @@ class KeyedColumn(OfFeature, CategoricalColumn):
     def host_ids(self, features: Features) -> Tensor:
         """The ids for host operations."""
         ids = super().host_ids(features)
-        on_host = lookup(ids.op.type).where == "host"
+        on_host = lookup(ids.op.type).placement.where == "host"
         return ids if on_host else self._ids(features, False)  # else a part of what is packed
 
 

@@ -36,6 +36,7 @@ from estimatorkit.core.registry import (
     constant_value,
     constant_value_as_shape,
     fixed_value,
+    folding,
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -408,7 +409,7 @@ def _may_count_to_end(size: Tensor) -> bool:
     known = constant_value(size)
     if known is not None:
         return bool((known == -1).any())
-    if (parts := registry.packed(size)) is not None:
+    if (parts := folding.packed(size)) is not None:
         return any(map(_may_count_to_end, parts))
     return not follows_from_shapes(size)
 
@@ -417,7 +418,7 @@ def follows_from_shapes(tensor: Tensor) -> bool:
     """Whether a value depends only on the shapes of the run's inputs."""
     op = tensor.op
     row = registry.lookup(op.type)
-    if row.role is Role.CONSTANT or row.known_from_shape:
+    if row.semantics.role is Role.CONSTANT or row.semantics.known_from_shape:
         return True
     return row.foldable and bool(op.inputs) and all(map(follows_from_shapes, op.inputs))
 

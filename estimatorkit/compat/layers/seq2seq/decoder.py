@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from estimatorkit.compat.layers.recurrent.rnn_cell import assert_like_cell, zeros_of
 from estimatorkit.compat.layers.seq2seq.helper import Helper
 from estimatorkit.core import nest
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import value_error
@@ -434,7 +435,7 @@ def _unfinished(now: _Carried) -> Tensor:
 
 
 def _as_tensor(value: Any) -> Any:
-    return value if hasattr(value, "_components") else convert_to_tensor(value)
+    return value if is_composite(value) else convert_to_tensor(value)
 
 
 def _is_growing(leaf: Any) -> bool:

@@ -12,7 +12,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32, int64
 from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError
-from estimatorkit.core.registry import Case, Spec, register
+from estimatorkit.core.registry import Case, Spec, folding, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
@@ -127,7 +127,7 @@ def ctc_greedy_decoder(
 
 def _beams(logits: Any, lengths: Any, beam_width: int, top_paths: int, merge_repeated: bool) -> Any:
     _check_lengths(lengths, len(logits))
-    with registry.quiet():
+    with folding.quiet():
         found = [
             _beam_search(logits[: int(length), example].astype(np.float64), beam_width, top_paths)
             for example, length in enumerate(lengths)
