@@ -3,7 +3,7 @@
 A row of the registry may have a function `fault(inputs, attrs)`, which returns `Fault`s. Masks are
 arrays of NumPy where the inputs are, otherwise of JAX. Host kernels and folded constants are
 tested at once; on a device the result of the test is an output of the executable (see
-`runtime.faults`).
+`runtime.xla.faults`).
 """
 
 from __future__ import annotations

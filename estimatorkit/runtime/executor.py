@@ -33,11 +33,6 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.cancellation import LoopWatch, cancellable
-from estimatorkit.runtime.compilation_cache import use_compilation_cache
-from estimatorkit.runtime.compiler_options import options_for
-from estimatorkit.runtime.faults import Sites
-from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
 from estimatorkit.runtime.lower import (
     changed_names,
     interpret,
@@ -48,8 +43,13 @@ from estimatorkit.runtime.lower import (
 from estimatorkit.runtime.placement import DEFAULT, Placer, default_name, device_named
 from estimatorkit.runtime.plan import Plan, Segment, make_plan, small_between_hosts
 from estimatorkit.runtime.resource_store import Access, ResourceStore, finished
-from estimatorkit.runtime.shape_watch import ShapeWatch, VaryingShapes
 from estimatorkit.runtime.timeline import Trace
+from estimatorkit.runtime.xla.cancellation import LoopWatch, cancellable
+from estimatorkit.runtime.xla.compilation_cache import use_compilation_cache
+from estimatorkit.runtime.xla.compiler_options import options_for
+from estimatorkit.runtime.xla.faults import Sites
+from estimatorkit.runtime.xla.host_tuning import keep_freed_memory, use_huge_pages
+from estimatorkit.runtime.xla.shape_watch import ShapeWatch, VaryingShapes
 
 if TYPE_CHECKING:
     from estimatorkit.storage.tensor_slice import TensorSlice

@@ -21,7 +21,6 @@ from estimatorkit.core.default_session import default_session, get_default_sessi
 from estimatorkit.core.errors import CancelledError, InvalidArgumentError, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.cancellation import park_daemon_threads, watch
 from estimatorkit.runtime.executor import RunPlan
 from estimatorkit.runtime.lower import trace_segment
 from estimatorkit.runtime.partial_run import PartialRun
@@ -37,6 +36,7 @@ from estimatorkit.runtime.prepared_run import (
 from estimatorkit.runtime.session_config import read_config
 from estimatorkit.runtime.targets import target_of
 from estimatorkit.runtime.timeline import Trace
+from estimatorkit.runtime.xla.cancellation import park_daemon_threads, watch
 
 _LARGE = 1 << 20
 """The size in bytes from which a restored variable is transferred to its device immediately."""

@@ -15,7 +15,6 @@ from estimatorkit.core.errors import NotFoundError
 from estimatorkit.core.graph import Graph
 from estimatorkit.lazy import Port
 from estimatorkit.runtime.executor import State
-from estimatorkit.runtime.loop import LocalStepLoop
 from estimatorkit.runtime.placement import Placer
 from estimatorkit.runtime.resource_store import ResourceStore
 
@@ -51,7 +50,7 @@ class Target:
         """The state of a new session."""
         if self.cluster is None:
             state = State(graph, placer, self.held)
-            state.step_loop = LocalStepLoop
+            state.step_loop = _local_loop.LocalStepLoop
             return state
         return self.cluster.open_state(graph, placer, self.held)
 
@@ -72,6 +71,7 @@ class Target:
 _targets: dict[str, Target] = {}
 _numbers = itertools.count(1)
 _servers = Port("servers")
+_local_loop = Port("local_loop")
 
 
 def open_target() -> str:

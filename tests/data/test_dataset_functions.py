@@ -13,7 +13,8 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.runtime import batched_executor as block_functions, lower
+from estimatorkit.runtime import lower
+from estimatorkit.runtime.steps import batched_executor as block_functions
 from tests.data.models import drain
 
 Dataset = tf.data.Dataset
@@ -74,7 +75,7 @@ def test_elementwise_string_operations_are_called_once_a_block(
         calls.extend(op.type for op in ops)
         interpret(ops, *args, **kwargs)
 
-    monkeypatch.setattr("estimatorkit.runtime.batched_executor.interpret", counting)
+    monkeypatch.setattr("estimatorkit.runtime.steps.batched_executor.interpret", counting)
     lines = [f"{i},{i * 0.5}" for i in range(100)]
     dataset = Dataset.from_tensor_slices(lines).map(lambda line: tf.decode_csv(line, [[0], [0.0]]))
     iterator = dataset.make_block_iterator()

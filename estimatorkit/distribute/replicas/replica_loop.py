@@ -36,18 +36,19 @@ from estimatorkit.distribute.replicas.replicas import (
     fingerprint,
 )
 from estimatorkit.ops.control.collectives import AXIS
-from estimatorkit.runtime.columns import aligned_empty
-from estimatorkit.runtime.compiled_loop import (
+from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
+from estimatorkit.runtime.plan import Segment, make_plan
+from estimatorkit.runtime.resource_store import Access
+from estimatorkit.runtime.steps.columns import aligned_empty
+from estimatorkit.runtime.steps.compiled_loop import (
     STEPS_WITHOUT_INPUT,
     CompiledLoop,
     Layout,
     ScannableStep,
     SingleDevice,
 )
-from estimatorkit.runtime.faults import Sites
-from estimatorkit.runtime.loop import HostPreprocessing, StepLoop, Steps, StepSpec
-from estimatorkit.runtime.plan import Segment, make_plan
-from estimatorkit.runtime.resource_store import Access
+from estimatorkit.runtime.steps.local_loop import HostPreprocessing
+from estimatorkit.runtime.xla.faults import Sites
 
 
 class ReplicaLoop(StepLoop):

@@ -46,8 +46,8 @@ from estimatorkit.runtime.executor import (
 from estimatorkit.runtime.lower import changed_names, state_names
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.resource_store import finished
-from estimatorkit.runtime.sharded_rows import ShardedRows
 from estimatorkit.runtime.timeline import Trace
+from estimatorkit.runtime.xla.sharded_rows import ShardedRows
 from estimatorkit.storage.checkpoint import read_checkpoint_parts
 from estimatorkit.storage.checkpoint_format import ShardedTensor
 from estimatorkit.storage.tensor_slice import TensorSlice

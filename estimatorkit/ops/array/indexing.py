@@ -43,8 +43,8 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import filling
 from estimatorkit.ops.array.array import expand_dims, reshape, shape, size
 from estimatorkit.ops.math import elementwise
-from estimatorkit.runtime import host_tuning
-from estimatorkit.runtime.sharded_rows import ShardedRows
+from estimatorkit.runtime.xla import host_tuning
+from estimatorkit.runtime.xla.sharded_rows import ShardedRows
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 

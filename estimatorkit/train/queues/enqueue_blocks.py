@@ -22,10 +22,10 @@ from estimatorkit.core.tensor import Operation
 from estimatorkit.ops.queues.queue_resource import component
 from estimatorkit.ops.queues.queues import host_queue
 from estimatorkit.ops.queues.readers import host_reader
-from estimatorkit.runtime.batched_executor import BatchedExecutor
-from estimatorkit.runtime.columns import stack
 from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.plan import make_plan, needed_operations
+from estimatorkit.runtime.steps.batched_executor import BatchedExecutor
+from estimatorkit.runtime.steps.columns import stack
 
 LARGEST = 64
 """Elements of a block."""

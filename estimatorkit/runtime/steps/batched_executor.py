@@ -29,12 +29,19 @@ from estimatorkit.core.nest import expand
 from estimatorkit.core.registry import Role, Spec, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.columns import Column, RaggedColumn, as_plain, join, stack, take_rows
 from estimatorkit.runtime.executor import State
-from estimatorkit.runtime.faults import Sites
 from estimatorkit.runtime.lower import attribute, interpret, segment_function
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
-from estimatorkit.runtime.random_bits import state_in_body
+from estimatorkit.runtime.steps.columns import (
+    Column,
+    RaggedColumn,
+    as_plain,
+    join,
+    stack,
+    take_rows,
+)
+from estimatorkit.runtime.xla.faults import Sites
+from estimatorkit.runtime.xla.random_bits import state_in_body
 
 
 def trace(

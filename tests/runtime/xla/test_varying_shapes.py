@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.runtime.shape_watch import HOST_LIMIT
+from estimatorkit.runtime.xla.shape_watch import HOST_LIMIT
 
 
 def test_padding_that_is_sliced_off_is_compiled_a_few_times_only() -> None:

@@ -30,7 +30,7 @@ from estimatorkit.core.errors import OpError
 
 # A run that compiles takes seconds; one that hangs must not keep the program.
 _LONGEST_WAIT = 20.0
-_SESSION_FILE = str(Path(__file__).with_name("session.py"))
+_SESSION_FILE = str(Path(__file__).parents[1] / "session.py")
 
 _sessions: weakref.WeakSet[Any] = weakref.WeakSet()
 _left = threading.Event()
