@@ -69,7 +69,7 @@ class StepSpec:
 
 
 class StepLoop(ABC):
-    """Runs the steps of a `StepSpec`; created by `State.step_loop`.
+    """Runs the steps of a `StepSpec`; opened by `State.step_loop`.
 
     Attributes:
         operations: those of a step.

@@ -11,8 +11,8 @@ from typing import Any
 
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.plan import needed_operations
+from estimatorkit.runtime.state import State
 
 
 class PartialRun:

@@ -16,8 +16,8 @@ from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
-from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.session_handle import SessionStore, TensorHandle
+from estimatorkit.runtime.state import State
 from estimatorkit.runtime.step_checks import checks_of_run
 from estimatorkit.runtime.timeline import Trace
 

@@ -21,10 +21,9 @@ from estimatorkit.core.default_session import default_session, get_default_sessi
 from estimatorkit.core.errors import CancelledError, InvalidArgumentError, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.executor import RunPlan
 from estimatorkit.runtime.lower import trace_segment
 from estimatorkit.runtime.partial_run import PartialRun
-from estimatorkit.runtime.placement import available
+from estimatorkit.runtime.placement import Placer, available
 from estimatorkit.runtime.prepared_run import (
     Feeds,
     Fetches,
@@ -34,9 +33,10 @@ from estimatorkit.runtime.prepared_run import (
     structure_key,
 )
 from estimatorkit.runtime.session_config import read_config
-from estimatorkit.runtime.targets import target_of
+from estimatorkit.runtime.state import RunPlan, State
+from estimatorkit.runtime.targets import Target, target_of
 from estimatorkit.runtime.timeline import Trace
-from estimatorkit.runtime.xla.cancellation import park_daemon_threads, watch
+from estimatorkit.runtime.xla.at_exit import park_daemon_threads, watch
 
 _LARGE = 1 << 20
 """The size in bytes from which a restored variable is transferred to its device immediately."""
@@ -97,16 +97,17 @@ class Session:
         self.config = config
         self._options = read_config(config)
         self._target = target
-        self._opened = opened = target_of(target, self._options.timeout)
-        self.state = opened.open_state(self.graph, self._options.placer)
-        # Another session's values may be anywhere.
-        self.state.several_devices = bool(target) and len(available()) > 1
+        self._opened = target_of(target, self._options.timeout)
+        self.state = self._open_state(self._opened, self._options.placer)
         self._runs: dict[Any, PreparedRun] = {}
         self._preparing = threading.Lock()
         self._closed = False
         self._stopped = False
         self._entered: list[Any] = []
         watch(self)
+
+    def _open_state(self, target: Target, placer: Placer) -> State:
+        return target.open_state(self.graph, placer)
 
     @property
     def sess_str(self) -> str:
@@ -211,7 +212,7 @@ class Session:
         """A run with a deadline, a trace, or its partition graph."""
         timeout = getattr(options, "timeout_in_ms", 0) / 1000
         trace = Trace() if getattr(options, "trace_level", 0) and metadata is not None else None
-        with self.state.deadline(timeout or self._options.timeout):
+        with self.state.cancellation.deadline(timeout or self._options.timeout):
             results = run(feed_dict, trace)
         if metadata is not None:
             metadata.Clear()

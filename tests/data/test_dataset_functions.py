@@ -34,13 +34,13 @@ def test_a_numeric_function_is_one_call_a_block_and_compiled_for_few_sizes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     states = []
-    make = block_functions.State
+    make = block_functions.ProcessState
 
     def remembered(*args: Any) -> Any:
         states.append(make(*args))
         return states[-1]
 
-    monkeypatch.setattr(block_functions, "State", remembered)
+    monkeypatch.setattr(block_functions, "ProcessState", remembered)
     dataset = Dataset.range(1000).map(lambda x: tf.sqrt(tf.cast(x, tf.float32)))
     iterator = dataset.make_block_iterator()
     found = [iterator.next_block(size)[0] for size in (200, 250, 255, 195, 100)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 import numpy as np
@@ -23,7 +23,6 @@ from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Operation
 from estimatorkit.distribute.replicas.replica_run import (
     ReplicaRunner,
-    ReplicatedState,
     Values,
     of_replica,
 )
@@ -49,6 +48,9 @@ from estimatorkit.runtime.steps.compiled_loop import (
 )
 from estimatorkit.runtime.steps.local_loop import HostPreprocessing
 from estimatorkit.runtime.xla.faults import Sites
+
+if TYPE_CHECKING:
+    from estimatorkit.distribute.replicas.replica_state import ReplicatedState
 
 
 class ReplicaLoop(StepLoop):

@@ -285,7 +285,7 @@ register(
 
 register(
     "VarIsInitializedOp",
-    lambda *, context, variable: np.asarray(context.variables.is_initialized(variable)),
+    lambda *, context, variable: np.asarray(not context.variables.uninitialized([variable])),
     where="host",
     infer=fixed(bool_),
     gradient=None,

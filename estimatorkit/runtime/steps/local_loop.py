@@ -23,9 +23,10 @@ import numpy as np
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.runtime.executor import PlanRunner, State
+from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
 from estimatorkit.runtime.plan import make_plan
+from estimatorkit.runtime.state import ProcessState
 from estimatorkit.runtime.steps import compiled_loop
 from estimatorkit.runtime.steps.batched_executor import BatchedExecutor
 from estimatorkit.runtime.steps.compiled_loop import CompiledLoop, ScannableStep, SingleDevice
@@ -45,7 +46,7 @@ class LocalStepLoop(StepLoop):
 
     _failed: tuple[OpError, Any] | None = None
 
-    def __init__(self, state: State, spec: StepSpec) -> None:
+    def __init__(self, state: ProcessState, spec: StepSpec) -> None:
         graph, every, after = state.graph, spec.every, spec.after
         self._every = list(dict.fromkeys(every))
         self._order = [self._every.index(tensor) for tensor in every]
@@ -196,7 +197,7 @@ class HostPreprocessing:
         self,
         shape: ScannableStep,
         wanted: Sequence[Tensor],
-        state: State,
+        state: ProcessState,
         two_shapes: bool,
     ) -> None:
         self.two_shapes = two_shapes
