@@ -54,12 +54,13 @@ from estimatorkit.runtime.protos import (
     RunOptions as RunOptions, SessionLog as SessionLog, Summary as Summary,
     SummaryMetadata as SummaryMetadata,
 )
-from estimatorkit.core.indexed_slices import (
-    IndexedSlices as IndexedSlices, IndexedSlicesSpec as IndexedSlicesSpec,
-)
+from estimatorkit.core.indexed_slices import IndexedSlices as IndexedSlices
+from estimatorkit.data.spec import IndexedSlicesSpec as IndexedSlicesSpec
 from estimatorkit.core.sparse_tensor import (
-    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
     SparseTensor as SparseTensor, SparseTensorValue as SparseTensorValue,
+)
+from estimatorkit.ops.sparse.sparse import (
+    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
 )
 from estimatorkit.core.shapes import TensorShape as TensorShape
 from estimatorkit.core.conversion import (
@@ -143,8 +144,9 @@ from estimatorkit.ops.array.array import (
 )
 from estimatorkit.core.builtin_ops import (
     group as group, identity as identity, no_op as no_op, placeholder as placeholder,
-    placeholder_with_default as placeholder_with_default, stop_gradient as stop_gradient, tuple_,
+    placeholder_with_default as placeholder_with_default, stop_gradient as stop_gradient,
 )
+from estimatorkit.ops.control.control_flow import tuple_
 from estimatorkit.ops.array.joining import (
     concat as concat, split as split, stack as stack, unstack as unstack,
 )

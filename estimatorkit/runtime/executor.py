@@ -34,16 +34,16 @@ from estimatorkit.runtime.lower import (
     segment_function,
     state_names,
 )
-from estimatorkit.runtime.placement import DEFAULT, default_name, device_named
 from estimatorkit.runtime.plan import Plan, Segment
 from estimatorkit.runtime.resource_store import Access, finished
 from estimatorkit.runtime.state import ProcessState
-from estimatorkit.runtime.timeline import Trace
 from estimatorkit.runtime.xla.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.xla.compiler_options import options_for
 from estimatorkit.runtime.xla.faults import Sites
 from estimatorkit.runtime.xla.host_tuning import use_huge_pages
+from estimatorkit.runtime.xla.placement import DEFAULT, default_name, device_named
 from estimatorkit.runtime.xla.shape_watch import ShapeWatch, VaryingShapes
+from estimatorkit.runtime.xla.timeline import Trace
 
 
 class CompiledSegment:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.errors import type_error
-from estimatorkit.runtime.placement import Placer, set_cpu_devices
+from estimatorkit.runtime.xla.placement import Placer, set_cpu_devices
 
 _logger = logging.getLogger("estimatorkit")
 

@@ -17,13 +17,13 @@ from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.loop import StepLoop, StepSpec
-from estimatorkit.runtime.placement import Placer
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.resource_store import ResourceStore
-from estimatorkit.runtime.timeline import Trace
 from estimatorkit.runtime.xla.cancellation import Cancellation
 from estimatorkit.runtime.xla.compilation_cache import use_compilation_cache
 from estimatorkit.runtime.xla.host_tuning import keep_freed_memory
+from estimatorkit.runtime.xla.placement import Placer
+from estimatorkit.runtime.xla.timeline import Trace
 
 if TYPE_CHECKING:
     from estimatorkit.storage.tensor_slice import TensorSlice
@@ -234,8 +234,8 @@ class ProcessState:
             FailedPreconditionError: a variable has none.
         """
         try:
-            if self.held.growth:
-                self.held.growth.apply(self.values, names)
+            if self.held.before_take is not None:
+                self.held.before_take(self.values, names)
             return [self.values[name] for name in names]
         except KeyError:
             self.raise_if_cancelled()  # a session that closes forgets its values

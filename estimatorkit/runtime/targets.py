@@ -15,9 +15,9 @@ from estimatorkit.core.errors import NotFoundError
 from estimatorkit.core.graph import Graph
 from estimatorkit.lazy import Port
 from estimatorkit.runtime.local_state import LocalState
-from estimatorkit.runtime.placement import Placer, available
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.state import State
+from estimatorkit.runtime.xla.placement import Placer, available
 
 
 class Cluster(Protocol):

@@ -23,10 +23,10 @@ from estimatorkit.distribute.tasks.partitions import Partition, Partitions, part
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer
 from estimatorkit.runtime.executor import PlanRunner
-from estimatorkit.runtime.placement import Placer
 from estimatorkit.runtime.plan import make_plan
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla.placement import Placer
 
 TASKS = ("/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0")
 

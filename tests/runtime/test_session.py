@@ -37,11 +37,11 @@ from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import elementwise, linalg, reduce
 from estimatorkit.ops.variables import session_tensors
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
-from estimatorkit.runtime import placement
 from estimatorkit.runtime.executor import CompiledSegment
 from estimatorkit.runtime.prepared_run import register_session_run_conversion_functions
 from estimatorkit.runtime.protos import ConfigProto, RunMetadata, RunOptions
 from estimatorkit.runtime.session import InteractiveSession, Session
+from estimatorkit.runtime.xla import placement
 
 COUNTS: collections.Counter[str] = collections.Counter()
 

@@ -19,7 +19,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.logger import logger
 from estimatorkit.ops.math import elementwise
 from estimatorkit.runtime.protos import RunMetadata, RunOptions
-from estimatorkit.runtime.timeline import Timeline
+from estimatorkit.runtime.xla.timeline import Timeline
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.sessions.supervisor import Supervisor
 

@@ -37,8 +37,8 @@ from estimatorkit.runtime.executor import (
 from estimatorkit.runtime.lower import changed_names, state_names
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.state import ProcessState
-from estimatorkit.runtime.timeline import Trace
 from estimatorkit.runtime.xla.sharded_rows import ShardedRows
+from estimatorkit.runtime.xla.timeline import Trace
 
 if TYPE_CHECKING:
     from estimatorkit.distribute.replicas.replica_state import ReplicatedState

@@ -23,11 +23,11 @@ from estimatorkit.distribute.replicas.replica_run import ReplicaRunner, cut_plan
 from estimatorkit.distribute.replicas.replicas import Replicas, different_programs
 from estimatorkit.runtime.local_state import LocalState
 from estimatorkit.runtime.loop import StepLoop, StepSpec
-from estimatorkit.runtime.placement import Placer
 from estimatorkit.runtime.resource_store import ResourceStore, finished
 from estimatorkit.runtime.session import Session
 from estimatorkit.runtime.state import Runner, State
 from estimatorkit.runtime.targets import Target
+from estimatorkit.runtime.xla.placement import Placer
 from estimatorkit.storage.checkpoint import read_checkpoint_parts
 from estimatorkit.storage.checkpoint_format import ShardedTensor
 from estimatorkit.storage.tensor_slice import TensorSlice

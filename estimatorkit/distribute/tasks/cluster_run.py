@@ -40,11 +40,11 @@ from estimatorkit.distribute.tasks.task_placement import HERE, holders
 from estimatorkit.distribute.tasks.task_protocols import Channel, Tasks
 from estimatorkit.runtime.executor import PlanRunner, to_numpy
 from estimatorkit.runtime.loop import StepLoop, StepSpec
-from estimatorkit.runtime.placement import Placer, available
 from estimatorkit.runtime.plan import Plan, make_plan
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.state import ProcessState, Runner
-from estimatorkit.runtime.timeline import Trace
+from estimatorkit.runtime.xla.placement import Placer, available
+from estimatorkit.runtime.xla.timeline import Trace
 from estimatorkit.storage.checkpoint_format import RemoteTensor
 from estimatorkit.storage.tensor_slice import TensorSlice
 

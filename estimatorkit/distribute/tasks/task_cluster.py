@@ -24,9 +24,9 @@ from estimatorkit.distribute.tasks.cluster_run import ClusterState
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer, task_name
 from estimatorkit.distribute.tasks.token import cluster_token
 from estimatorkit.runtime.loop import StepLoop, StepSpec
-from estimatorkit.runtime.placement import Placer
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.targets import Target
+from estimatorkit.runtime.xla.placement import Placer
 
 _logger = logging.getLogger("estimatorkit")
 

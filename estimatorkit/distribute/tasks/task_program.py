@@ -13,10 +13,10 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.runtime.executor import PlanRunner
-from estimatorkit.runtime.placement import Placer, available
 from estimatorkit.runtime.plan import make_plan
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla.placement import Placer, available
 
 
 class Program:

@@ -25,7 +25,6 @@ from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import OpError, value_error
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.platforms import portable
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -39,6 +38,7 @@ from estimatorkit.ops.tables.tables import host_table
 from estimatorkit.runtime.executor import CompiledSegment, HostSegment, segment_name
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla.platforms import portable
 from estimatorkit.storage import tensor_proto
 
 LARGE_ARRAY = 1024
