@@ -47,7 +47,7 @@ from estimatorkit.ops.control.tensor_array import TensorArray as TensorArray
 from estimatorkit.ops.control.jax_functions import jax_function as jax_function
 from estimatorkit.experiment.report_html import write_report as write_report
 from estimatorkit.experiment.tuning.search import tune as tune
-from estimatorkit.runtime.protos import (
+from estimatorkit.interop.protos import (
     ConfigProto as ConfigProto, Event as Event, GPUOptions as GPUOptions, GraphDef as GraphDef,
     GraphOptions as GraphOptions, HistogramProto as HistogramProto, MetaGraphDef as MetaGraphDef,
     NodeDef as NodeDef, OptimizerOptions as OptimizerOptions, RunMetadata as RunMetadata,

@@ -49,7 +49,7 @@ def read_config(config: Any) -> SessionOptions:
     """
     if config is None:
         return SessionOptions(Placer())
-    from estimatorkit.runtime.protos import ConfigProto, OptimizerOptions
+    from tensorboard.compat.proto.config_pb2 import ConfigProto, OptimizerOptions
 
     if not isinstance(config, ConfigProto):
         raise type_error(

@@ -392,7 +392,7 @@ def _run_asked(
         feeds.update(feed_dict)
     options = _merged([options, *(each.args.options for each in asked if each.args is not None)])
     if options is not None and run_metadata is None:
-        from estimatorkit.runtime.protos import RunMetadata
+        from estimatorkit.interop.protos import RunMetadata
 
         run_metadata = RunMetadata()
     wanted = [each.fetches for each in asked]

@@ -67,7 +67,7 @@ class ProfilerHook(SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Requests a trace, if due."""
-        from estimatorkit.runtime.protos import RunOptions
+        from estimatorkit.interop.protos import RunOptions
 
         if not self._timer.should_trigger_for_step(self._step + 1):
             return None
