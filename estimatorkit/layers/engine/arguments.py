@@ -1,13 +1,17 @@
-"""Arguments that are written once: those of another function."""
+"""Arguments that are written once: those of another function, and those that a config lists.
+
+A constructor keeps an argument as an attribute of the same name, where the config reads it back.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_PACKAGE = __name__.partition(".")[0]
 
 
 def arguments_of(other: Callable[P, Any]) -> Callable[[Callable[..., R]], Callable[P, R]]:
@@ -34,4 +38,40 @@ def arguments_of(other: Callable[P, Any]) -> Callable[[Callable[..., R]], Callab
     return decorate
 
 
-__all__ = ["arguments_of"]
+def argument_names(kind: type, base: type) -> list[str]:
+    """The constructor's argument names, including those passed to its bases by `**kwargs`.
+
+    Args:
+        kind: the class.
+        base: the base class whose constructor is the last.
+    """
+    found: dict[str, None] = {}
+    for each in kind.__mro__:
+        if "__init__" not in vars(each):
+            continue
+        parameters = list(inspect.signature(vars(each)["__init__"]).parameters.values())[1:]
+        open_ended = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        found |= {each.name: None for each in parameters if each.kind not in open_ended}
+        if each is base or not any(each.kind is each.VAR_KEYWORD for each in parameters):
+            break
+    return list(found)
+
+
+def kept_arguments(value: Any, base: type, without: Collection[str]) -> dict[str, Any]:
+    """The arguments of an object's constructor, of a class of this package, by name.
+
+    A user's subclass has those of the class that it extends, as in Keras.
+
+    Args:
+        value: the object; arguments that are no attributes are left out.
+        base: see `argument_names`.
+        without: further ones to leave out.
+    """
+    kinds = type(value).__mro__
+    kind = next(each for each in kinds if each.__module__.startswith(f"{_PACKAGE}."))
+    names = argument_names(kind, base)
+    kept = vars(value)
+    return {name: kept[name] for name in names if name in kept and name not in without}
+
+
+__all__ = ["argument_names", "arguments_of", "kept_arguments"]

@@ -96,22 +96,10 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
                 f"{units}."
             )
         super().__init__(**kwargs)
-        self.keep(
-            units=int(units),
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=min(1.0, max(0.0, dropout)),
-            recurrent_dropout=min(1.0, max(0.0, recurrent_dropout)),
-        )
+        self.keep_arguments(locals())
+        self.units = int(units)
+        self.dropout = min(1.0, max(0.0, dropout))
+        self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
 
     @property
     def state_size(self) -> Any:
