@@ -6,7 +6,7 @@ A constructor keeps an argument as an attribute of the same name, where the conf
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -32,10 +32,22 @@ def arguments_of(other: Callable[P, Any]) -> Callable[[Callable[..., R]], Callab
 
         call.__module__, call.__doc__ = function.__module__, function.__doc__
         call.__name__ = call.__qualname__ = function.__name__
-        vars(call)["__signature__"] = signature
+        call.__annotations__ = other.__annotations__
+        vars(call)["__wrapped__"] = other  # whose signature `inspect` and `typing` read
         return call
 
     return decorate
+
+
+def given_arguments(values: Mapping[str, Any], without: Collection[str] = ()) -> dict[str, Any]:
+    """A constructor's arguments by name.
+
+    Args:
+        values: `locals()` of the constructor, where all are arguments yet.
+        without: those to leave out.
+    """
+    others = ("self", "kwargs", "__class__", *without)
+    return {name: value for name, value in values.items() if name not in others}
 
 
 def argument_names(kind: type, base: type) -> list[str]:
@@ -74,4 +86,4 @@ def kept_arguments(value: Any, base: type, without: Collection[str]) -> dict[str
     return {name: kept[name] for name in names if name in kept and name not in without}
 
 
-__all__ = ["argument_names", "arguments_of", "kept_arguments"]
+__all__ = ["argument_names", "arguments_of", "given_arguments", "kept_arguments"]

@@ -7,7 +7,7 @@ suffix. This module also holds helpers of image layers: windows and data formats
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import activations, constraints, initializers, regularizers
-from estimatorkit.layers.engine.arguments import argument_names
+from estimatorkit.layers.engine.arguments import argument_names, given_arguments
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.ops.array import array, joining
 
@@ -38,15 +38,9 @@ class ConfiguredLayer(Layer):
     activation: Any
     use_bias: bool
 
-    def keep_arguments(self, given: Mapping[str, Any], without: Sequence[str] = ()) -> None:
-        """Stores a constructor's arguments as attributes; see `keep`.
-
-        Args:
-            given: `locals()` of the constructor, where all are arguments yet.
-            without: those to leave out.
-        """
-        others = ("self", "kwargs", "__class__", *without)
-        self.keep(**{name: value for name, value in given.items() if name not in others})
+    def keep_arguments(self, values: Mapping[str, Any], without: Collection[str] = ()) -> None:
+        """Stores a constructor's arguments as attributes; see `given_arguments` and `keep`."""
+        self.keep(**given_arguments(values, without))
 
     def keep(self, **arguments: Any) -> None:
         """Stores arguments as attributes, resolving names of initializers and so on to objects."""

@@ -490,24 +490,6 @@ class CuDNNLSTMCell(LSTMCell):
 
     fixed = ("activation", "recurrent_activation", "use_bias", "implementation")
 
-    def __init__(
-        self,
-        units: int,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            units,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            unit_forget_bias=unit_forget_bias,
-            **kwargs,
-        )
-
     def _bias_shape(self) -> list[int]:
         return [8 * self.units]
 
@@ -524,22 +506,6 @@ class CuDNNGRUCell(GRUCell):
     """
 
     fixed = ("activation", "recurrent_activation", "use_bias", "implementation", "reset_after")
-
-    def __init__(
-        self,
-        units: int,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            units,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            **kwargs,
-        )
 
     def _bias_shape(self) -> list[int]:
         return [6 * self.units]
