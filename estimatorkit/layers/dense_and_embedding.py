@@ -130,13 +130,9 @@ class Embedding(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         if "input_shape" not in kwargs and "batch_input_shape" not in kwargs:
-            if input_length is not None:
-                lengths = (
-                    input_length if isinstance(input_length, (list, tuple)) else [input_length]
-                )
-                kwargs["input_shape"] = tuple(lengths)
-            else:
-                kwargs["input_shape"] = (None,)
+            kwargs["input_shape"] = (
+                tuple(input_length) if isinstance(input_length, (list, tuple)) else (input_length,)
+            )
         if input_dim <= 0 or output_dim <= 0:
             raise ValueError(
                 "Both `input_dim` and `output_dim` should be positive, Received input_dim = "
@@ -146,7 +142,7 @@ class Embedding(ConfiguredLayer):
             raise ValueError("Embedding: sparse=True is not there; outputs are dense")
         kwargs["autocast"] = False
         super().__init__(**kwargs)
-        self.keep_arguments(locals(), ("lengths",))
+        self.keep_arguments(locals())
         self.input_dim, self.output_dim = int(input_dim), int(output_dim)
         self.mask_zero = self.supports_masking = mask_zero
 

@@ -69,7 +69,7 @@ def argument_names(kind: type, base: type) -> list[str]:
     return list(found)
 
 
-def kept_arguments(value: Any, base: type, without: Collection[str]) -> dict[str, Any]:
+def kept_arguments(value: Any, base: type, without: Collection[str] = ()) -> dict[str, Any]:
     """The arguments of an object's constructor, of a class of this package, by name.
 
     A user's subclass has those of the class that it extends, as in Keras.

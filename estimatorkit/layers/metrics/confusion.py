@@ -11,6 +11,7 @@ from typing import Any, ParamSpec
 
 from estimatorkit.core.dtypes import bool_, float32
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.metrics.means import mean_squared_error
 from estimatorkit.layers.metrics.streaming import (
     Collections,
     Metric,
@@ -68,14 +69,8 @@ def _share(right: Tensor, wrong: Tensor) -> Tensor:
     return elementwise.div_no_nan(right, right + wrong)
 
 
-def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@metric_like(mean_squared_error, _share)
+def precision(labels: Any, predictions: Any, weights: Any) -> Sums:
     """The fraction of the examples predicted positive that are positive.
 
     Args:
@@ -85,13 +80,7 @@ def precision(
     Returns:
         `(value, update_op)`; 0 if nothing was predicted positive.
     """
-    return streaming(
-        name or "precision",
-        lambda: _sums(labels, predictions, weights, ("true_positives", "false_positives")),
-        _share,
-        metrics_collections,
-        updates_collections,
-    )
+    return _sums(labels, predictions, weights, ("true_positives", "false_positives"))
 
 
 @metric_like(precision, _share)
