@@ -36,7 +36,7 @@ class GradientDescentOptimizer(RuleOptimizer):
     def __init__(
         self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
     ) -> None:
-        super().__init__(rules.GRADIENT_DESCENT, use_locking, name, locals())
+        super().__init__(rules.gradient_descent, use_locking, name, locals())
 
 
 class MomentumOptimizer(RuleOptimizer):
@@ -64,7 +64,7 @@ class MomentumOptimizer(RuleOptimizer):
         name: str = "Momentum",
         use_nesterov: bool = False,
     ) -> None:
-        rule = rules.NESTEROV_MOMENTUM if use_nesterov else rules.MOMENTUM
+        rule = rules.nesterov_momentum if use_nesterov else rules.momentum
         super().__init__(rule, use_locking, name, locals())
 
 
@@ -96,7 +96,7 @@ class AdagradOptimizer(RuleOptimizer):
     ) -> None:
         _positive(initial_accumulator_value, or_zero=not _is_zero(epsilon))
         initial = {"accumulator": initial_accumulator_value}
-        super().__init__(rules.ADAGRAD, use_locking, name, locals(), initial)
+        super().__init__(rules.adagrad, use_locking, name, locals(), initial)
 
 
 class RowwiseAdagradOptimizer(RuleOptimizer):
@@ -124,7 +124,7 @@ class RowwiseAdagradOptimizer(RuleOptimizer):
         name: str = "RowwiseAdagrad",
     ) -> None:
         _positive(initial_accumulator_value, or_zero=not _is_zero(epsilon))
-        super().__init__(rules.ROWWISE_ADAGRAD, False, name, locals())
+        super().__init__(rules.rowwise_adagrad, False, name, locals())
         self._first = initial_accumulator_value
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
@@ -157,7 +157,7 @@ class AdadeltaOptimizer(RuleOptimizer):
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:
-        super().__init__(rules.ADADELTA, use_locking, name, locals())
+        super().__init__(rules.adadelta, use_locking, name, locals())
 
 
 class AdamOptimizer(RuleOptimizer):
@@ -178,7 +178,7 @@ class AdamOptimizer(RuleOptimizer):
         use_locking, name: see `Optimizer`.
     """
 
-    _RULE: UpdateRule = rules.ADAM
+    _RULE: UpdateRule = rules.adam
     _POWERS: Mapping[str, str] = {"beta1_power": "beta1", "beta2_power": "beta2"}
 
     def __init__(
@@ -255,9 +255,9 @@ class RMSPropOptimizer(RuleOptimizer):
         epsilon_in_root: bool = True,
     ) -> None:
         if epsilon_in_root:
-            rule = rules.CENTERED_RMS_PROP if centered else rules.RMS_PROP
+            rule = rules.centered_rms_prop if centered else rules.rms_prop
         elif _is_zero(momentum):
-            rule = keras_rules.CENTERED_RMS_PROP if centered else keras_rules.RMS_PROP
+            rule = keras_rules.centered_rms_prop if centered else keras_rules.rms_prop
         else:
             raise value_error(
                 "epsilon_in_root=False excludes momentum",
@@ -320,7 +320,7 @@ class FtrlOptimizer(RuleOptimizer):
         beta = 0.0 if beta is None else beta
         initial = {"accum": initial_accumulator_value}
         suffixes = {"accum": accum_name or name, "linear": linear_name or name}
-        super().__init__(rules.FTRL, use_locking, name, locals(), initial, suffixes)
+        super().__init__(rules.ftrl, use_locking, name, locals(), initial, suffixes)
 
 
 class AdagradDAOptimizer(RuleOptimizer):
@@ -365,7 +365,7 @@ class AdagradDAOptimizer(RuleOptimizer):
             return cast(convert_to_tensor(global_step), float32) + 1.0
 
         initial = {"gradient_squared_accumulator": initial_gradient_squared_accumulator_value}
-        rule = rules.ADAGRAD_DUAL_AVERAGING
+        rule = rules.adagrad_dual_averaging
         super().__init__(rule, use_locking, name, locals(), initial)
 
 
@@ -390,7 +390,7 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ) -> None:
-        super().__init__(rules.PROXIMAL_GRADIENT_DESCENT, use_locking, name, locals())
+        super().__init__(rules.proximal_gradient_descent, use_locking, name, locals())
 
 
 class ProximalAdagradOptimizer(RuleOptimizer):
@@ -419,7 +419,7 @@ class ProximalAdagradOptimizer(RuleOptimizer):
     ) -> None:
         _positive(initial_accumulator_value, or_zero=False)
         initial = {"accumulator": initial_accumulator_value}
-        super().__init__(rules.PROXIMAL_ADAGRAD, use_locking, name, locals(), initial)
+        super().__init__(rules.proximal_adagrad, use_locking, name, locals(), initial)
 
 
 def _is_zero(value: Any) -> bool:
