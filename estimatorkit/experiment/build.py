@@ -112,7 +112,7 @@ def optimizer(given: Any, last_step: int = 1) -> Any:
     if isinstance(given, str):
         return given
     arguments = _arguments(given)
-    make = getattr(ek.train, given.factory)
+    make = given.function()
     rate = arguments["learning_rate"]
     if not isinstance(rate, Schedule):
         return make(**arguments)
@@ -128,8 +128,8 @@ def _scheduled(schedule: Schedule, last_step: int) -> Any:
     if given.get("decay_steps", 1) is None:
         given["decay_steps"] = max(1, last_step - warmup)
     rate = (
-        getattr(ek.train, schedule.factory)(global_step=after, **given)
-        if schedule.factory
+        schedule.function()(global_step=after, **given)
+        if schedule.place
         else ek.constant(schedule.learning_rate)
     )
     if not warmup:
@@ -192,7 +192,8 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
             given[name] = optimizer(value, end)
         elif name.endswith("activation"):
             by_name = value is None or value == "dice"  # a layer, which the estimator makes
-            given[f"{name}_fn"] = value if by_name else getattr(ek.nn, value)
+            argument = experiment.estimator.renamed.get(name, name)
+            given[argument] = value if by_name else getattr(ek.nn, value)
         elif isinstance(value, WarmStart):
             given[name] = ek.estimator.WarmStartSettings(**dict(value))
         else:
@@ -265,7 +266,7 @@ def _exporter(experiment: Experiment, given: Any) -> Any:
             k=given.top_k,
             approximate=given.approximate,
         )
-    return getattr(ek.estimator, given.factory)(
+    return given.function()(
         serving_input_receiver_fn=functools.partial(receiver, experiment),
         **_arguments(given, "inputs", "top_k", "approximate")
         | _compared(experiment, given)
@@ -343,7 +344,7 @@ def hooks(experiment: Experiment) -> list[Any]:
         }
         if each.type == "profiler":
             given["output_dir"] = experiment.model_dir
-        found.append(getattr(ek.train, each.factory)(**given))
+        found.append(each.function()(**given))
     for name in experiment.run.loggers:
         settings = {
             key: each if isinstance(each, bool | int | float | str) else str(each)

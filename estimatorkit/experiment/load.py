@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from estimatorkit.core.errors import explain
 from estimatorkit.experiment import document
+from estimatorkit.experiment.arguments import Kinds
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.schema import Experiment
 
@@ -298,7 +300,12 @@ class _Wording:
                 model.model_fields[str(part)] for model in models if part in model.model_fields
             ]
             if fields:
-                models = [model for field in fields for model in _models_in(field.annotation)]
+                models = [
+                    model
+                    for field in fields
+                    for each in (field.annotation, *field.metadata)
+                    for model in _models_in(each)
+                ]
             elif isinstance(part, str):
                 models = [each for each in models if part in (_type(each), each.__name__)] or models
         return models
@@ -331,8 +338,11 @@ def _walk(root: yaml.Node, loc: Location) -> tuple[yaml.Node, yaml.Node, Locatio
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    if is_model and _type(annotation) is not PydanticUndefined:  # not the base class of `Kinds`
         yield annotation
+    if isinstance(annotation, Kinds):
+        yield from map(annotation.__getitem__, annotation)
     for argument in typing.get_args(annotation):
         yield from _models_in(argument)
 

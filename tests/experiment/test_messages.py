@@ -48,8 +48,8 @@ TYPES = (
     "MMoE, PLE, ESMM, KMeans, TwoTower"
 )
 DNN_KEYS = (
-    "type, weight_column, loss_reduction, hidden_units, optimizer, activation, dropout, "
-    "batch_norm, warm_start_from, n_classes, label_vocabulary"
+    "type, weight_column, loss_reduction, activation, n_classes, label_vocabulary, hidden_units, "
+    "optimizer, dropout, warm_start_from, batch_norm"
 )
 
 
@@ -164,7 +164,7 @@ bad.yaml:8:33: unknown key features.1.numeric.defualt.
         ("  hidden_units: [10, 10]\n", ""),
         """\
 bad.yaml:10:3: the key estimator.hidden_units is missing.
-  expected: units of each hidden layer""",
+  expected: the width of each hidden layer, for example `[64, 32]`""",
     ),
     "missing section": (
         ("train:\n  steps: 100\n", ""),
