@@ -9,6 +9,7 @@ fields that a class declares itself are kept. `Kinds` is a choice among such sec
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -27,7 +28,11 @@ from estimatorkit.experiment.signatures import COMPUTED, REQUIRED, Argument, sig
 from estimatorkit.lazy import fetch
 
 _SCALARS: dict[str, Any] = {"bool": Switch, "float": NotNegative, "int": Count, "str": Text}
-_LISTS = ("Iterable", "Sequence")
+_TUPLES: dict[str, Any] = {
+    "float": tuple[NotNegative, ...],
+    "int": tuple[Count, ...],
+    "str": tuple[Text, ...],
+}
 _AnyCount = Annotated[int, Field(strict=True, ge=0)]
 
 
@@ -52,23 +57,33 @@ class Arguments(Model):
         found = signature(cls.place, cls.related)
         cls.__doc__ = cls.__doc__ or found.summary
         keys = {argument: key for key, argument in cls.renamed.items()}
-        declared = {name for each in cls.__mro__ for name in vars(each).get("__annotations__", ())}
+        own = inspect.get_annotations(cls)
+        inherited = {key for each in cls.__mro__[1:] for key in getattr(each, "model_fields", ())}
+        fields: dict[str, Any] = {}
         for name, argument in found.arguments.items():
             key = keys.get(name, name)
-            kind = None if key in declared else _type_of(name, argument, cls.types)
-            if kind is None:
-                continue
-            notes = getattr(kind, "__metadata__", ())
-            if argument.text and not any(getattr(each, "description", None) for each in notes):
-                kind = Annotated[kind, Field(description=argument.text)]
-            cls.__annotations__[key] = kind
-            if argument.default is not REQUIRED:
-                setattr(cls, key, argument.default)
+            if key in own:
+                fields[key] = own[key]
+            elif key not in inherited:
+                kind = _type_of(name, argument, cls.types)
+                if kind is not None:
+                    fields[key] = _described(kind, argument.text)
+                    if argument.default is not REQUIRED:
+                        setattr(cls, key, argument.default)
+        cls.__annotations__ = fields | own
 
     @classmethod
     def function(cls) -> Any:
         """What the section holds the arguments of."""
         return fetch(f"estimatorkit.{cls.place}")
+
+
+def _described(kind: Any, text: str) -> Any:
+    """A type, with a description if it has none of its own."""
+    notes = getattr(kind, "__metadata__", ())
+    if not text or any(getattr(each, "description", None) for each in notes):
+        return kind
+    return Annotated[kind, Field(description=text)]
 
 
 def _type_of(name: str, argument: Argument, types: Mapping[str, Any]) -> Any:
@@ -93,9 +108,9 @@ def _expressed(annotation: ast.expr, default: Any) -> Any:
         case ast.BinOp(left, ast.BitOr(), ast.Constant(None)):
             kind = _expressed(left, default)
             return None if kind is None else kind | None
-        case ast.Subscript(ast.Name(name), ast.Name(item)) if name in _LISTS and item in _SCALARS:
-            kind = tuple[_SCALARS[item], ...]
-            return kind if default == () else Annotated[kind, Field(min_length=1)]
+        case ast.Subscript(ast.Name(name), ast.Name(item)) if name in ("Iterable", "Sequence"):
+            kind = _TUPLES.get(item)
+            return kind if kind is None or default == () else Annotated[kind, Field(min_length=1)]
         case ast.Subscript(ast.Name("Literal")):
             return Literal[ast.literal_eval(annotation.slice)]
     return None
@@ -140,7 +155,8 @@ class Kinds:
             }
             if place:
                 space["place"] = place
-            self._made[name] = type(self._base)(name, (*bases, self._base), space)
+            metaclass: Any = type(self._base)
+            self._made[name] = metaclass(name, (*bases, self._base), space)
         return self._made[name]
 
     def __get_pydantic_core_schema__(

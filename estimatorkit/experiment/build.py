@@ -57,12 +57,12 @@ def column(feature: kinds.Feature) -> Any:
     return _column(feature.arguments)
 
 
-def _column(arguments: kinds.ColumnArguments, factory: str | None = None) -> Any:
-    """A feature column, of another function than its own if one is named."""
+def _column(arguments: kinds.ColumnArguments, made: Any = None) -> Any:
+    """A feature column, by another function than its own if one is given."""
     if isinstance(arguments, kinds.SharedEmbeddings):
         return _sharing([column(each) for each in arguments.columns], arguments)
     given = {arguments.renamed.get(name, name): _made(name, value) for name, value in arguments}
-    return getattr(ek.feature_column, factory or arguments.factory)(**given)
+    return (arguments.function() if made is None else made)(**given)
 
 
 def _sharing(ids: Sequence[Any], given: Any) -> list[Any]:
@@ -163,7 +163,10 @@ def feature_columns(experiment: Experiment) -> dict[str, list[Any]]:
 
 def _sequence(given: kinds.Sequence) -> list[Any]:
     """The embedding columns of the target, the history and the negatives (if given)."""
-    steps = [_column(each, f"sequence_{each.factory}") for each in given.steps]
+    steps = [
+        _column(each, getattr(ek.feature_column, f"sequence_{each.function().__name__}"))
+        for each in given.steps
+    ]
     return _sharing([_column(given.target.arguments), *steps], given)
 
 

@@ -347,5 +347,5 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models_in(argument)
 
 
-def _type(model: type[BaseModel]) -> str | None:
+def _type(model: type[BaseModel]) -> Any:
     return model.model_fields["type"].default if "type" in model.model_fields else None

@@ -117,9 +117,9 @@ def _arguments(node: ast.ClassDef | ast.FunctionDef) -> Iterator[tuple[str, ast.
         made = [each for each in node.body if isinstance(each, ast.FunctionDef)]
         init = next((each for each in made if each.name == "__init__"), None)
         if init is None:
-            for each in node.body:
-                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
-                    yield each.target.id, each.annotation, _literal(each.value)
+            for line in node.body:
+                if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                    yield line.target.id, line.annotation, _literal(line.value)
             return
         node = init
     given = node.args

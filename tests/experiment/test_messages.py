@@ -156,7 +156,7 @@ bad.yaml:7:5: unknown key features.0.numerik.
         ("default: 1.5", "defualt: 1.5"),
         """\
 bad.yaml:8:33: unknown key features.1.numeric.defualt.
-  expected: one of key, default, dtype, shape, normalizer
+  expected: one of key, shape, default, dtype, normalizer
   received: defualt
   hint:     did you mean 'default'?""",
     ),
@@ -308,7 +308,7 @@ bad.yaml:7:5: features.0 names several kinds of columns: numeric, bucketized.
         ),
         """\
 bad.yaml:7:52: unknown key features.0.embedding.column.vocabulary_list.wrods.
-  expected: one of key, num_oov_buckets, words, default_value
+  expected: one of key, words, default_value, num_oov_buckets
   received: wrods
   hint:     did you mean 'words'?""",
     ),
