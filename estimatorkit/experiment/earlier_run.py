@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from estimatorkit.core.errors import explain
 from estimatorkit.estimator.evaluation.completion import read_completion
 from estimatorkit.experiment import document
 from estimatorkit.experiment.errors import ConfigurationError
@@ -59,14 +58,12 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
         shown = [f"{name}: {new} (there {old})" for name, old, new in crucial[:_SHOWN]]
         if len(crucial) > _SHOWN:
             shown.append(f"and {len(crucial) - _SHOWN} more")
-        raise ConfigurationError(
-            explain(
-                f"{experiment.model_dir}: the model there was trained with other settings",
-                expected=f"those of {path}",
-                received=", ".join(shown),
-                hint="--restart trains a new model and keeps the old one beside it, --resume "
-                "trains the old one on; name=... or --model-dir puts the new one elsewhere",
-            )
+        raise ConfigurationError.explained(
+            f"{experiment.model_dir}: the model there was trained with other settings",
+            expected=f"those of {path}",
+            received=", ".join(shown),
+            hint="--restart trains a new model and keeps the old one beside it, --resume "
+            "trains the old one on; name=... or --model-dir puts the new one elsewhere",
         )
     if found:
         _forget_results(str(folder))
