@@ -56,6 +56,7 @@ class ColumnArguments(Arguments):
             Field(description="how several of an example become one"),
         ],
         "default_value": Annotated[int | None, Field(strict=True, ge=-1)],
+        "file_format": None,  # columns of sequences have none
         "key": Annotated[Text, Field(description="the column in the data")],
         "dimension": Annotated[Count, Field(description="the length of the vectors")],
         "max_norm": Annotated[
