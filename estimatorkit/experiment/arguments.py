@@ -155,6 +155,8 @@ class Kinds:
             }
             if place:
                 space["place"] = place
+            elif bases:
+                space["__doc__"] = bases[0].__doc__
             metaclass: Any = type(self._base)
             self._made[name] = metaclass(name, (*bases, self._base), space)
         return self._made[name]

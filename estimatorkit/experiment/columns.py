@@ -15,18 +15,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from estimatorkit.experiment.arguments import Arguments
+from estimatorkit.experiment.arguments import Arguments, Kinds
 from estimatorkit.experiment.estimators import Optimizer
 from estimatorkit.experiment.sections import (
     Count,
     FileName,
-    Model,
     Number,
     OneKey,
     Positive,
     Text,
     Whole,
-    name_or_type,
     short,
     wrong,
 )
@@ -89,18 +87,20 @@ class ColumnArguments(Arguments):
 # -- normalizers
 
 
-class Standardize(Model):
+class _Normalizer(Arguments):
+    type: str
+
+
+class Standardize(_Normalizer):
     """(x - mean) / deviation."""
 
-    type: Literal["standardize"] = "standardize"
     mean: Number
     deviation: Positive
 
 
-class Scale(Model):
+class Scale(_Normalizer):
     """(x - low) / (high - low): from [low, high] to [0, 1]."""
 
-    type: Literal["scale"] = "scale"
     low: Number = 0.0
     high: Number = 1.0
 
@@ -111,29 +111,29 @@ class Scale(Model):
         return self
 
 
-class Log1p(Model):
+class Log1p(_Normalizer):
     """log(1 + x) of x, or of low where x is smaller."""
 
-    type: Literal["log1p"] = "log1p"
     low: Annotated[Number, Field(gt=-1.0, description="such as 0: counts of -1 mean unknown")] = 0.0
 
 
-class Clip(Model):
+class Clip(_Normalizer):
     """x, at least low and at most high."""
 
-    type: Literal["clip"] = "clip"
     low: Number
     high: Number
 
 
-Normalizer = Annotated[
-    Annotated[Literal["log1p"], Tag("a name")]
-    | Annotated[Log1p, Tag("log1p")]
-    | Annotated[Standardize, Tag("standardize")]
-    | Annotated[Scale, Tag("scale")]
-    | Annotated[Clip, Tag("clip")],
-    Discriminator(name_or_type),
-]
+NORMALIZERS = Kinds(
+    _Normalizer,
+    {
+        "log1p": ("", Log1p),
+        "standardize": ("", Standardize),
+        "scale": ("", Scale),
+        "clip": ("", Clip),
+    },
+    ("a name", Literal["log1p"]),
+)
 
 # -- numbers
 
@@ -154,7 +154,7 @@ class Numeric(ColumnArguments):
         tuple[Count, ...], Field(min_length=1, description="of one example, such as [28, 28]")
     ] = (1,)
     normalizer: Annotated[
-        Normalizer | None,
+        Annotated[Any, NORMALIZERS] | None,
         Field(description="log1p, or {type: standardize, mean: 38.6, deviation: 13.7}, ..."),
     ] = None
 

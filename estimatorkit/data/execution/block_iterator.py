@@ -77,7 +77,7 @@ class BlockIterator(ABC):
         inputs: the iterators it reads from.
     """
 
-    _starts: ClassVar[Mapping[str, Any]] = {}  # by attribute of the position
+    _start_values: ClassVar[Mapping[str, Any]] = {}  # by attribute of the position
     _saved: ClassVar[tuple[tuple[str, str], ...]] = ()  # these attributes, with their keys
     _random: ClassVar[str | None] = None  # the attribute whose key is saved
 
@@ -88,8 +88,8 @@ class BlockIterator(ABC):
             if each.is_random:
                 cls._random = name
             else:
-                cls._starts = {**cls._starts, name: each.start}
-        cls._saved = tuple((name.removeprefix("_"), name) for name in cls._starts)
+                cls._start_values = {**cls._start_values, name: each.start}
+        cls._saved = tuple((name.removeprefix("_"), name) for name in cls._start_values)
 
     def __init__(self, *inputs: BlockIterator) -> None:
         self._inputs = inputs
@@ -267,7 +267,7 @@ class BlockIterator(ABC):
 
     def _begin_pass(self, epoch: int) -> None:
         """Sets the attributes of the position to those at the start of pass number `epoch`."""
-        for name, start in self._starts.items():
+        for name, start in self._start_values.items():
             setattr(self, name, epoch if start is None else start)
 
     def _own_position(self) -> State:
