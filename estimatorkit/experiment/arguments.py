@@ -40,7 +40,7 @@ class Arguments(Model):
     """The base class; a class with a `place` of its own gets the fields of that function.
 
     Attributes:
-        place: 'module:name' of the function, below `estimatorkit`.
+        place: the function, by its public name as 'module:name', below `estimatorkit`.
         renamed: arguments by the keys that stand for them, where the names differ.
         types: by argument's name, or the end of it after '_', the type of the setting.
     """

@@ -50,9 +50,9 @@ class _ToZero(Decay):
 SCHEDULES = Kinds(
     Schedule,
     {
-        "cosine_decay": ("train.optimizers.schedules:cosine_decay", Decay),
-        "exponential_decay": ("train.optimizers.schedules:exponential_decay", Decay),
-        "polynomial_decay": ("train.optimizers.schedules:polynomial_decay", _ToZero),
+        "cosine_decay": ("train:cosine_decay", Decay),
+        "exponential_decay": ("train:exponential_decay", Decay),
+        "polynomial_decay": ("train:polynomial_decay", _ToZero),
         "constant": "",
     },
     ("a number", Positive),
@@ -96,16 +96,16 @@ class _Proximal(OptimizerArguments):
 OPTIMIZERS = Kinds(
     OptimizerArguments,
     {
-        "SGD": "train.optimizers.optimizers:GradientDescentOptimizer",
-        "Momentum": "train.optimizers.optimizers:MomentumOptimizer",
-        "Adagrad": ("train.optimizers.optimizers:AdagradOptimizer", _Adagrad),
-        "ProximalAdagrad": ("train.optimizers.optimizers:ProximalAdagradOptimizer", _Proximal),
-        "Adadelta": "train.optimizers.optimizers:AdadeltaOptimizer",
-        "Adam": "train.optimizers.optimizers:AdamOptimizer",
-        "RMSProp": "train.optimizers.optimizers:RMSPropOptimizer",
-        "Ftrl": "train.optimizers.optimizers:FtrlOptimizer",
-        "LazyAdam": "train.optimizers.contrib_optimizers:LazyAdamOptimizer",
-        "RowwiseAdagrad": ("train.optimizers.optimizers:RowwiseAdagradOptimizer", _Adagrad),
+        "SGD": "train:GradientDescentOptimizer",
+        "Momentum": "train:MomentumOptimizer",
+        "Adagrad": ("train:AdagradOptimizer", _Adagrad),
+        "ProximalAdagrad": ("train:ProximalAdagradOptimizer", _Proximal),
+        "Adadelta": "train:AdadeltaOptimizer",
+        "Adam": "train:AdamOptimizer",
+        "RMSProp": "train:RMSPropOptimizer",
+        "Ftrl": "train:FtrlOptimizer",
+        "LazyAdam": "train:LazyAdamOptimizer",
+        "RowwiseAdagrad": ("train:RowwiseAdagradOptimizer", _Adagrad),
     },
     ("a name", Literal["Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"]),
 )
@@ -126,7 +126,7 @@ Activation = Annotated[
 class WarmStart(Arguments):
     """The source of initial values (`WarmStartSettings`)."""
 
-    place = "estimator.warm_starting:WarmStartSettings"
+    place = "estimator:WarmStartSettings"
 
     ckpt_to_initialize_from: Annotated[Text, Field(description="a checkpoint, or its folder")]
 
@@ -374,33 +374,33 @@ class TwoTower(Weighted):
 ESTIMATORS = Kinds(
     EstimatorArguments,
     {
-        "DNNClassifier": ("premade.dnn:DNNClassifier", Classifier, Network),
-        "DNNRegressor": ("premade.dnn:DNNRegressor", Regressor, Network),
-        "LinearClassifier": ("premade.linear:LinearClassifier", Classifier, Linear),
-        "LinearRegressor": ("premade.linear:LinearRegressor", Regressor, Linear),
+        "DNNClassifier": ("estimator:DNNClassifier", Classifier, Network),
+        "DNNRegressor": ("estimator:DNNRegressor", Regressor, Network),
+        "LinearClassifier": ("estimator:LinearClassifier", Classifier, Linear),
+        "LinearRegressor": ("estimator:LinearRegressor", Regressor, Linear),
         "DNNLinearCombinedClassifier": (
-            "premade.dnn_linear_combined:DNNLinearCombinedClassifier",
+            "estimator:DNNLinearCombinedClassifier",
             Classifier,
             Combined,
         ),
         "DNNLinearCombinedRegressor": (
-            "premade.dnn_linear_combined:DNNLinearCombinedRegressor",
+            "estimator:DNNLinearCombinedRegressor",
             Regressor,
             Combined,
         ),
-        "BaselineClassifier": ("premade.baseline:BaselineClassifier", Classifier, Baseline),
-        "BaselineRegressor": ("premade.baseline:BaselineRegressor", Regressor, Baseline),
-        "DeepFM": ("recommend.deepfm:DeepFM", Recommender),
-        "DCN": ("recommend.dcn:DCN", CrossNetwork),
-        "xDeepFM": ("recommend.xdeepfm:xDeepFM", Recommender),
-        "AutoInt": ("recommend.autoint:AutoInt", Recommender),
-        "FiBiNET": ("recommend.fibinet:FiBiNET", Recommender),
-        "DIN": ("recommend.din:DIN", Behaviours),
-        "DIEN": ("recommend.dien:DIEN", Behaviours),
-        "MMoE": ("recommend.mmoe:MMoE", Mixture),
-        "PLE": ("recommend.ple:PLE", Mixture),
-        "ESMM": ("recommend.esmm:ESMM", ESMM),
-        "KMeans": ("premade.kmeans:KMeansClustering", _KMeans),
-        "TwoTower": ("recommend.two_tower:TwoTower", TwoTower),
+        "BaselineClassifier": ("estimator:BaselineClassifier", Classifier, Baseline),
+        "BaselineRegressor": ("estimator:BaselineRegressor", Regressor, Baseline),
+        "DeepFM": ("estimator:DeepFM", Recommender),
+        "DCN": ("estimator:DCN", CrossNetwork),
+        "xDeepFM": ("estimator:xDeepFM", Recommender),
+        "AutoInt": ("estimator:AutoInt", Recommender),
+        "FiBiNET": ("estimator:FiBiNET", Recommender),
+        "DIN": ("estimator:DIN", Behaviours),
+        "DIEN": ("estimator:DIEN", Behaviours),
+        "MMoE": ("estimator:MMoE", Mixture),
+        "PLE": ("estimator:PLE", Mixture),
+        "ESMM": ("estimator:ESMM", ESMM),
+        "KMeans": ("estimator.experimental:KMeans", _KMeans),
+        "TwoTower": ("estimator:TwoTower", TwoTower),
     },
 )

@@ -125,9 +125,9 @@ class _Profiler(_Hook):
 HOOKS = Kinds(
     _Hook,
     {
-        "step_counter": "train.hooks.summary_hooks:StepCounterHook",
-        "log_tensors": ("train.hooks.hooks:LoggingTensorHook", _LogTensors),
-        "profiler": ("train.hooks.profiler_hook:ProfilerHook", _Profiler),
+        "step_counter": "train:StepCounterHook",
+        "log_tensors": ("train:LoggingTensorHook", _LogTensors),
+        "profiler": ("train:ProfilerHook", _Profiler),
     },
 )
 
@@ -135,7 +135,7 @@ HOOKS = Kinds(
 class EarlyStopping(Arguments):
     """Stops training when a metric no longer improves (`estimator.EarlyStopping`)."""
 
-    place = "estimator.evaluation.early_stopping:EarlyStopping"
+    place = "estimator:EarlyStopping"
 
     metric: Text = "loss"
     mode: Mode = "auto"
@@ -328,9 +328,9 @@ class ExportBest(Export):
 EXPORTS = Kinds(
     Export,
     {
-        "final": ("estimator.serving.exporters:FinalExporter", _Final),
-        "latest": ("estimator.serving.exporters:LatestExporter", _Latest),
-        "best": ("estimator.serving.exporters:BestExporter", ExportBest),
+        "final": ("estimator:FinalExporter", _Final),
+        "latest": ("estimator:LatestExporter", _Latest),
+        "best": ("estimator:BestExporter", ExportBest),
     },
 )
 
@@ -338,7 +338,7 @@ EXPORTS = Kinds(
 class Run(Arguments):
     """What to write during training, and how long to wait for others (`RunConfig`)."""
 
-    place = "estimator.run_config:RunConfig"
+    place = "estimator:RunConfig"
     types = {  # noqa: RUF012
         "experimental_max_worker_delay_secs": None,
         "protocol": None,

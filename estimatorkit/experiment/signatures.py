@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from estimatorkit.lazy import stub_of, stub_places
+
 _PACKAGE = Path(__file__).parents[1]
 _SEE = re.compile(r"(?:see|as for) `(\w+)`")
 
@@ -54,13 +56,16 @@ class Signature:
 
 @functools.cache
 def signature(place: str, related: tuple[str, ...] = ()) -> Signature:
-    """The signature of what is at a place.
+    """The signature of what is at a place; empty if it is not installed.
 
     Args:
-        place: 'module:name', below `estimatorkit`.
+        place: see `place_of`.
         related: places of what a docstring may refer to ("see `DeepFM`"), and of base classes.
     """
-    node = _definition(place)
+    defined = place_of(place)
+    if defined is None:
+        return Signature("", {})
+    place, node = defined, _definition(defined)
     doc = ast.get_docstring(node) or ""
     texts = _argument_texts(doc)
 
@@ -69,7 +74,7 @@ def signature(place: str, related: tuple[str, ...] = ()) -> Signature:
         see = _SEE.match(found)
         if see is None:
             return found
-        other = _place_of(see[1], place, related)
+        other = _mentioned(see[1], place, related)
         there = signature(other, related).arguments.get(argument) if other else None
         return there.text if there else ""
 
@@ -78,12 +83,12 @@ def signature(place: str, related: tuple[str, ...] = ()) -> Signature:
         for name, annotation, default in _arguments(node)
     }
     for base in getattr(node, "bases", ()):
-        inherited = None if found else _place_of(ast.unparse(base), place, related)
+        inherited = None if found else _mentioned(ast.unparse(base), place, related)
         found = signature(inherited, related).arguments if inherited else found
     return Signature(" ".join(doc.partition("\n\n")[0].split()), found)
 
 
-def _place_of(name: str, place: str, related: tuple[str, ...]) -> str | None:
+def _mentioned(name: str, place: str, related: tuple[str, ...]) -> str | None:
     """The place of what is mentioned at another."""
     beside = f"{place.partition(':')[0]}:{name}"
     return next((each for each in related if each.endswith(f":{name}")), None) or (
@@ -94,6 +99,22 @@ def _place_of(name: str, place: str, related: tuple[str, ...]) -> str | None:
 @functools.cache
 def _source(module: str) -> str:
     return _PACKAGE.joinpath(*module.split(".")).with_suffix(".py").read_text("utf-8")
+
+
+@functools.cache
+def _public_names(module: str) -> dict[str, str]:
+    return stub_places(f"estimatorkit.{module}", stub_of(f"estimatorkit.{module}"))
+
+
+def place_of(public: str) -> str | None:
+    """Where a public name is defined; None if it is a legacy name, and these are not installed.
+
+    Args:
+        public: 'module:name', below `estimatorkit`; a module without a stub defines its names.
+    """
+    module, _, name = public.partition(":")
+    names = _public_names(module)
+    return names[name].removeprefix("estimatorkit.") if name in names else None if names else public
 
 
 def _definition(place: str) -> ast.ClassDef | ast.FunctionDef:
