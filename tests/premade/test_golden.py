@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 import estimatorkit.compat.v1 as tf_v1
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.layers.feature_column import NumericColumn, numeric_column
