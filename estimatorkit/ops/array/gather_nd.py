@@ -13,7 +13,6 @@ from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.faults import Fault, in_range, rows_in_range, xp
-from estimatorkit.core.gradients import vjp
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -22,6 +21,7 @@ from estimatorkit.core.registry import (
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array import indexing
 
 _SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
