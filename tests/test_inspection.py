@@ -80,6 +80,7 @@ def test_weights_have_the_names_of_words_ranges_and_combinations(model: Any) -> 
     )
 
 
+@pytest.mark.slow
 def test_the_names_of_a_cross_are_those_of_the_buckets_that_are_used(model: Any) -> None:
     # The logit of a row, less what its number and word give, is the weight of its combination.
     weights = linear_weights(model)

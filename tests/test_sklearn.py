@@ -240,6 +240,7 @@ def test_what_does_not_fit_is_said(model: Any, X: Any, error: type[Exception], s
         SKDNNRegressor().set_params(epoch=3)
 
 
+@pytest.mark.slow
 def test_what_a_column_becomes_does_not_depend_on_the_others() -> None:
     random = np.random.default_rng(0)
     columns: dict[str, Any] = {

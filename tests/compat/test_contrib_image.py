@@ -18,6 +18,7 @@ def values_of(*tensors: Any) -> list[Any]:
         return session.run(list(tensors))
 
 
+@pytest.mark.slow
 def test_turns_and_shifts() -> None:
     with tf.Graph().as_default():
         turned = image.rotate(SQUARE, np.pi / 2)

@@ -299,6 +299,7 @@ def test_who_begins_anew_gives_back_what_it_has_read(dealing: ShardQueue) -> Non
     assert dealing.report() == ["epoch 0: 5 of 5 units, 1 given out twice"]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_holds_what_all_have_left(dealing: ShardQueue) -> None:
     one, other = Session(dealing, "one", 5), Session(dealing, "other", 5)
     one.elements(4)
@@ -329,6 +330,7 @@ def test_nothing_comes_after_what_is_shared(dealing: ShardQueue) -> None:
             Cursor(data(Dataset(session.cursor._plan)), 0, None).next_element()
 
 
+@pytest.mark.slow
 def test_a_position_of_several_processes_is_begun_anew_by_one(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     session.elements(5)

@@ -158,6 +158,7 @@ def test_pain_point_10_the_best_comes_back_whatever_ended_the_training(
     assert sorted(os.listdir(tmp_path / "best")) == ["best.json", "model.ckpt-20"]
 
 
+@pytest.mark.slow
 def test_restore_best_may_be_left_out(tmp_path: Path) -> None:
     estimator, metrics = run(tmp_path, EarlyStopping(patience=2, restore_best=False))
     assert (metrics["global_step"], metrics["loss"]) == (40, 6.0)

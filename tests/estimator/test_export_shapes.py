@@ -180,7 +180,7 @@ def equal(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
             np.testing.assert_allclose(array, value, 1e-5, 1e-6, err_msg=key)
 
 
-@sweep("build", MODELS, quick=4)
+@sweep("build", MODELS, quick=1)
 def test_an_export_computes_what_the_session_does(
     build: Callable[[], Model], tmp_path: Path
 ) -> None:
@@ -259,6 +259,7 @@ def test_a_program_that_takes_no_empty_inputs_has_a_graph_beside_it(tmp_path: Pa
         load_predictor(folder)
 
 
+@pytest.mark.slow
 def test_vocabularies_of_one_name_from_two_folders(tmp_path: Path) -> None:
     for folder, words in (("one", "x\ny\n"), ("two", "y\nz\nx\n")):
         (tmp_path / folder).mkdir()

@@ -41,6 +41,7 @@ def by_tags(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(model.export_saved_model(str(folder / "export"), receiver).decode())
 
 
+@pytest.mark.slow
 def test_widths_are_padded_where_the_model_ignores_it(by_tags: Path) -> None:
     with load_predictor(by_tags) as predictor:
         assert predictor.signature().pads == {"ids": -1, "tags": ""}
@@ -52,6 +53,7 @@ def test_widths_are_padded_where_the_model_ignores_it(by_tags: Path) -> None:
         assert compilations(predictor) <= 14  # powers of two, in pairs
 
 
+@pytest.mark.slow
 def test_rows_of_different_lengths(by_tags: Path) -> None:
     rows: list[Any] = [
         {"tags": ["a"], "ids": [1, 2, 3]},
@@ -100,6 +102,7 @@ def test_what_padding_would_change_is_not_padded(combine: str, tmp_path: Path) -
         assert predictor({"x": [[1, 2, 3]]})["y"].tolist() == [expected]
 
 
+@pytest.mark.slow
 def test_executables_of_many_widths_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

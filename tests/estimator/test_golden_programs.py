@@ -93,13 +93,13 @@ def test_an_overridden_training_does_not_run_under_a_strategy(tmp_path: Path) ->
         kind(model_fn_of(tf), tmp_path, config).train(lambda: rows(tf), steps=1)
 
 
-@sweep(("base", "name"), [(base, name) for base in BASES for name in HEADS], quick=5)
+@sweep(("base", "name"), [(base, name) for base in BASES for name in HEADS], quick=3)
 def test_heads_override_what_tensorflow_calls(base: str, name: str, tmp_path: Path) -> None:
     found = run_head(tf, version_2, str(tmp_path), name, base)
     assert found == pytest.approx(GOLDEN["heads"][f"{base}: {name}"], rel=1e-4)
 
 
-@sweep("name", SUMMARIES, quick=6)
+@sweep("name", SUMMARIES, quick=2)
 def test_scalars_are_written_at_the_steps_and_under_the_tags(name: str, tmp_path: Path) -> None:
     found, expected = SUMMARIES[name](tf, str(tmp_path)), GOLDEN["summaries"][name]
     for each in (found, expected):

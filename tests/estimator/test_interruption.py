@@ -62,6 +62,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)]
 )
@@ -80,6 +81,7 @@ def test_a_signal_saves_the_step_at_which_it_comes(
     assert int(load_variable(saved, "global_step")) == steps[-1] if steps else True
 
 
+@pytest.mark.slow
 def test_the_second_ends_at_once_and_the_checkpoint_before_stays(tmp_path: Path) -> None:
     process = start(tmp_path, "slow")  # it now sleeps for a minute
     process.send_signal(signal.SIGINT)

@@ -90,6 +90,7 @@ def test_one_seed_gives_one_result(final_losses: dict[str, float]) -> None:
     assert final_losses["one"] == final_losses["again"]
 
 
+@pytest.mark.slow
 def test_other_seeds_and_none_give_others(final_losses: dict[str, float]) -> None:
     assert len(set(final_losses.values())) == 4
 
@@ -314,6 +315,7 @@ def test_pain_point_06_a_second_pass_of_a_shuffled_input_has_its_own_order(tmp_p
     assert epochs[0] != epochs[1]
 
 
+@pytest.mark.slow
 def test_an_evaluation_in_between_does_not_move_the_input(tmp_path: Path) -> None:
     estimator, recorder = models.adder(tmp_path, 1000), Recorder()
     for _ in range(2):

@@ -120,6 +120,7 @@ def test_one_row_of_an_input_is_repeated_for_the_others(features: Client) -> Non
     assert "different numbers of examples" in refused["error"]
 
 
+@pytest.mark.slow
 def test_text_may_be_base64(features: Client) -> None:
     path = f"{features.prefix}:predict"
     encoded = {**ROW, "word": [{"b64": base64.b64encode(b"a").decode()}]}
@@ -298,6 +299,7 @@ def test_only_this_machine_is_listened_to(features: Client) -> None:
 # -- versions
 
 
+@pytest.mark.slow
 def test_newer_versions_are_picked_up_and_bad_ones_are_not(
     bases: dict[str, Path], tmp_path: Path
 ) -> None:

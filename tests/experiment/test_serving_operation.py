@@ -28,6 +28,7 @@ from estimatorkit.experiment.serving.model_store import ModelStore
 from estimatorkit.experiment.serving.models_file import open_models
 from tests.estimator.exported import shared_export
 from tests.experiment.serving_clients import ROW, RawClient, serving
+from tests.sweep import sweep
 
 PATH = "/v1/models/model:predict"
 ONE = {"instances": [ROW]}
@@ -87,6 +88,7 @@ def test_one_invalid_request_does_not_fail_the_others() -> None:
     assert isinstance(found[1], ValueError)
 
 
+@pytest.mark.slow
 def test_answers_of_a_batch_are_those_of_its_rows(base: Path) -> None:
     rows = [{**ROW, "x": [float(number), 1.0, -1.0]} for number in range(20)]
     with serving(ModelStore(base), batch_delay=0.5) as server:
@@ -117,6 +119,7 @@ def test_answers_of_a_batch_are_those_of_its_rows(base: Path) -> None:
 # -- models
 
 
+@pytest.mark.slow
 def test_several_models_and_labels(base: Path, tmp_path: Path) -> None:
     shutil.copytree(shared_export(parse=True), tmp_path / "parsing" / "1")
     file = tmp_path / "models.yaml"
@@ -163,6 +166,7 @@ def test_wrong_files_of_models(tmp_path: Path, text: str, words: str) -> None:
         open_models(file)
 
 
+@pytest.mark.slow
 def test_a_label_needs_its_version(base: Path) -> None:
     with pytest.raises(errors.NotFoundError, match=r"label 'stable'(.|\n)*expected: 3, 4"):
         ModelStore(base, labels={"stable": 2})
@@ -171,6 +175,7 @@ def test_a_label_needs_its_version(base: Path) -> None:
 # -- versions
 
 
+@pytest.mark.slow
 def test_a_version_that_is_still_being_copied_is_waited_for(
     base: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -189,7 +194,7 @@ def test_a_version_that_is_still_being_copied_is_waited_for(
     store.close()
 
 
-@pytest.mark.parametrize("error", [KeyError("a"), RecursionError(), MemoryError(), OSError("full")])
+@sweep("error", [KeyError("a"), RecursionError(), MemoryError(), OSError("full")], quick=1)
 def test_no_candidate_ends_the_watch(
     base: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
@@ -254,6 +259,7 @@ def test_health_metrics_and_access_log(base: Path, caplog: pytest.LogCaptureFixt
     assert logged[0]["version"] == 4
 
 
+@pytest.mark.slow
 def test_requests_that_have_begun_are_answered(base: Path) -> None:
     with serving(ModelStore(base), batch_delay=1.0) as server, ThreadPoolExecutor(1) as pool:
         client = RawClient(server)

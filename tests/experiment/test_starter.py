@@ -62,6 +62,7 @@ def test_the_label_decides_the_task(label: str, estimator: dict[str, object], me
     assert load_experiment("people.yaml", ["infer=false", "features=[numeric: age]"]).features
 
 
+@pytest.mark.slow
 def test_what_it_writes_runs() -> None:
     table = frame()
     table.loc[3, "rich"] = None

@@ -68,6 +68,7 @@ def test_full_batches_agree_with_tensorflow(metric: str, tmp_path: Path) -> None
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [1, 3])
 def test_mini_batches_move_centers_to_the_means_of_all_points_so_far(
     delay: int, tmp_path: Path
@@ -101,6 +102,7 @@ def test_a_center_without_points_stays(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.cluster_centers()[2], far[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("initial", ["random", "kmeans_plus_plus"])
 def test_chosen_centers_are_points_and_their_batch_is_trained_with(
     initial: str, tmp_path: Path

@@ -368,6 +368,7 @@ def test_evaluation_and_prediction_end(tmp_path: Path) -> None:
             call()
 
 
+@pytest.mark.slow
 def test_keras_models_end() -> None:
     keras = tf.keras
     model = keras.Sequential(
@@ -460,6 +461,7 @@ def test_other_indices_of_a_part_are_tested() -> None:
             session.run(tf.gather(part, *feed), feed)
 
 
+@pytest.mark.slow
 def test_indices_may_have_a_long_history() -> None:
     _, rows, _ = _part_and_gradient(1)
     surplus, plain = rows.all_indices, tf.placeholder(tf.int32, [2])

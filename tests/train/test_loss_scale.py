@@ -164,6 +164,7 @@ def test_variables_are_named_as_without_a_scale() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_small_gradients_of_16_bits_survive() -> None:
     w = Variable(np.array([1.0], np.float32))
     half = elementwise.cast(w, "float16") * np.float16(1e-4)

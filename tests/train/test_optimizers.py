@@ -253,6 +253,7 @@ def test_sparse_steps_make_nothing_of_the_tables_size(rule: UpdateRule) -> None:
         assert len(large) > changed
 
 
+@pytest.mark.slow
 def test_sparse_steps_happen_in_place() -> None:
     arguments, changed = large_step(optimizer_rules.FTRL)
     with x64():

@@ -117,6 +117,7 @@ COLUMNS = (
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=60), max_size=3))
 def test_any_bytes_are_examples_or_refused(serialized: list[bytes]) -> None:
     for parse in (
