@@ -1,4 +1,4 @@
-"""What every test starts with: an empty default graph, no log handlers left by the one before.
+"""Common fixtures: an empty default graph, and no log handlers left by the previous test.
 
 What XLA has compiled in a run of the tests is kept, for all its processes and for the next run: the
 same small models are built again and again, and compiling was more than half of the time.
@@ -18,7 +18,7 @@ import pytest
 
 import estimatorkit
 from estimatorkit.runtime import plan
-from estimatorkit.runtime.compilation_cache import use_compilation_cache
+from estimatorkit.runtime.xla.compilation_cache import use_compilation_cache
 from tests.threads import StartedThreads
 
 plan.verify_graphs = True

@@ -1,4 +1,4 @@
-"""What clients may send to a server: half requests, floods, wrong HTTP, huge and deep bodies."""
+"""Hostile clients: slow requests, floods, invalid HTTP, huge and deeply nested bodies."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_half_requests_are_closed(base: Path, monkeypatch: pytest.MonkeyPatch) -
         assert is_alive(server)
 
 
-def test_half_bodies_are_closed(base: Path) -> None:
+def test_incomplete_bodies_are_closed(base: Path) -> None:
     with serving(ModelStore(base), seconds=0.5) as server, RawClient(server) as client:
         client.send(f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\n".encode())
         client.send(b'Content-Length: 1000\r\n\r\n{"instances"')
@@ -75,7 +75,7 @@ def test_half_bodies_are_closed(base: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_hundred_clients_with_a_connection_for_each_request(base: Path) -> None:
+def test_two_hundred_concurrent_clients(base: Path) -> None:
     body = json.dumps(ONE)
 
     def ask(_: int) -> int:
@@ -89,7 +89,7 @@ def test_two_hundred_clients_with_a_connection_for_each_request(base: Path) -> N
         assert set(pool.map(ask, range(2000))) == {200}
 
 
-def test_http_that_means_two_things_is_refused(server: ModelServer) -> None:
+def test_ambiguous_http_is_refused(server: ModelServer) -> None:
     body = json.dumps(ONE).encode()
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
     post = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\n".encode()
@@ -112,7 +112,7 @@ def test_http_that_means_two_things_is_refused(server: ModelServer) -> None:
     assert is_alive(server)
 
 
-def test_bodies_of_get_are_not_the_next_request(server: ModelServer) -> None:
+def test_get_body_is_not_next_request(server: ModelServer) -> None:
     hidden = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with RawClient(server) as client:
         client.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
@@ -122,7 +122,7 @@ def test_bodies_of_get_are_not_the_next_request(server: ModelServer) -> None:
 
 
 @pytest.mark.slow
-def test_names_of_other_hosts_are_refused(base: Path, server: ModelServer) -> None:
+def test_other_host_names_are_refused(base: Path, server: ModelServer) -> None:
     with RawClient(server) as client:
         assert client.ask("/healthz", headers="Host: 127.0.0.1:8501\r\n")[0] == 200
         assert client.ask(PATH, ONE, "Host: evil.example\r\n")[0] == 400
@@ -144,7 +144,7 @@ def test_names_of_other_hosts_are_refused(base: Path, server: ModelServer) -> No
     ],
     ids=["deep", "deeper", "large number", "larger", "object", "no rows", "no batch"],
 )
-def test_wrong_values_are_400_and_short(server: ModelServer, body: bytes, words: str) -> None:
+def test_invalid_values_give_short_400(server: ModelServer, body: bytes, words: str) -> None:
     with RawClient(server) as client:
         status, content = client.ask(PATH, body)
         assert (status, list(content)) == (400, ["error"])
@@ -154,7 +154,7 @@ def test_wrong_values_are_400_and_short(server: ModelServer, body: bytes, words:
 
 
 @pytest.mark.slow
-def test_bounds(base: Path) -> None:
+def test_limits(base: Path) -> None:
     options = {"most_request_bytes": 5000, "most_rows": 10, "token": "secret"}
     bearer = "Authorization: Bearer secret\r\n"
     with serving(ModelStore(base), **options) as server, RawClient(server) as client:
@@ -179,7 +179,7 @@ def test_bounds(base: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_request_that_takes_too_long_is_given_up(base: Path) -> None:
+def test_slow_request_times_out(base: Path) -> None:
     slow = {"seconds": 0.2, "batch_delay": 3.0}
     with serving(ModelStore(base), **slow) as server, RawClient(server) as client:
         status, content = client.ask(PATH, ONE)
