@@ -181,14 +181,14 @@ class Session:
             key = (kind, fetches, *(feed_dict or ()))
         try:
             run = self._runs.get(key)
-        except TypeError:  # a nested structure cannot be a key as it is
+        except TypeError:  # a nested structure cannot be a dict key as it is
             run = None
             key = (structure_key(fetches), *(feed_dict or ()))
             run = self._runs.get(key)
         if self._stopped:
             self._check_open()
         if run is None:
-            with self._preparing:  # threads that begin together compile once
+            with self._preparing:  # threads that start together compile once
                 run = self._runs.get(key)
                 if run is None:
                     run = self._runs[key] = self._prepare(fetches, tuple(feed_dict or ()))
@@ -377,12 +377,12 @@ class Session:
                 made_at=variable.op.source,
             )
         name = variable.op.name
-        if copy:  # donation must not reach into the caller's array
+        if copy:  # donation must not reach the caller's array
             array = np.array(array)
         elif array.nbytes >= _LARGE and not variable.dtype.on_host:
             with x64():
                 array = self.state.initial(name, array, None)
-                array.block_until_ready()  # then the host's memory is free
+                array.block_until_ready()  # then the host's copy can be freed
         self.state.put(name, array)
 
     # -- life
@@ -441,7 +441,7 @@ class Session:
 class InteractiveSession(Session):
     """A session that is the default session until it is closed, for shells and notebooks."""
 
-    _open: ClassVar[int] = 0  # sessions that are not closed
+    _open: ClassVar[int] = 0  # sessions that are still open
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)

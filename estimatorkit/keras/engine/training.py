@@ -161,7 +161,7 @@ class Step:
             with collecting_step_checks() as self._checks:
                 if kind != "predict":
                     self._make_losses(x, y, weight, outputs, scope, kind, class_weight)
-            if kind != "train":  # where the gradients wait for them
+            if kind != "train":  # in training they run with the gradients
                 self._targets += _operations(scope.updates)
         if finalized:
             self._graph.finalize()
@@ -195,7 +195,7 @@ class Step:
                 hint="give one to compile(loss=...), or call add_loss in a layer",
             )
         self._data_nan = DataNaNWarning(total, {"x": x, "y": y, "sample_weight": weight})
-        # A mean over the batches, of losses that are means over labels by the number of these.
+        # A mean over batches; losses that average over labels are weighted by the number of labels.
         labeled = [each for each, loss in zip(truths, losses.losses, strict=True) if loss]
         batch = array.shape(labeled[0])[0] if labeled else None
         for name, value in [("loss", total), *named]:
@@ -347,7 +347,7 @@ class _Fit:
     Attributes:
         _epochs: the end of the range of epochs.
         _epoch: the epoch, at first the first one.
-        _begun: whether this epoch has a batch, whatever its callbacks say.
+        _begun: whether this epoch runs a batch even if a callback stops it.
         _done: the steps of this epoch.
     """
 
@@ -366,7 +366,7 @@ class _Fit:
         batches = self._batches
         self._first = self._epoch
         self._singly = self._callbacks.wants_batches
-        # Without anybody to ask between them, epochs follow each other within one call.
+        # Without batch callbacks in between, several epochs run in one call.
         self._repeats = not batches.once and batches.on_epoch_end is None and batches.steps
         self._ahead = (
             bool(self._repeats or batches.once)
@@ -430,7 +430,7 @@ class _Fit:
         self._begun = True
         self._done = 0
         self._callbacks.on_epoch_begin(self._epoch)
-        if not self._ahead:  # a validation uses the metrics too
+        if not self._ahead:  # validation uses the metrics, too
             self._step.reset(self._batches.steps or 0)
         if not self._repeats and not self._batches.once:
             self._step.start(self._batches.dataset, self._epoch - self._first)
@@ -500,7 +500,7 @@ def _one_pass(
 
     Args:
         singly: whether each batch is a separate call.
-        begin: called with the index of the next batch, and what is told of it.
+        begin: called with the index of the next batch, and its logs.
     """
     step.start(batches.dataset)
     loop = step.ready()
