@@ -43,19 +43,20 @@ from estimatorkit.ops.control.tensor_array import TensorArray as TensorArray
 from estimatorkit.ops.control.jax_functions import jax_function as jax_function
 from estimatorkit.experiment.report_html import write_report as write_report
 from estimatorkit.experiment.tuning.search import tune as tune
-from estimatorkit.runtime.protos import (
+from estimatorkit.interop.protos import (
     ConfigProto as ConfigProto, Event as Event, GPUOptions as GPUOptions, GraphDef as GraphDef,
     GraphOptions as GraphOptions, HistogramProto as HistogramProto, MetaGraphDef as MetaGraphDef,
     NodeDef as NodeDef, OptimizerOptions as OptimizerOptions, RunMetadata as RunMetadata,
     RunOptions as RunOptions, SessionLog as SessionLog, Summary as Summary,
     SummaryMetadata as SummaryMetadata,
 )
-from estimatorkit.core.indexed_slices import (
-    IndexedSlices as IndexedSlices, IndexedSlicesSpec as IndexedSlicesSpec,
-)
+from estimatorkit.core.indexed_slices import IndexedSlices as IndexedSlices
+from estimatorkit.data.spec import IndexedSlicesSpec as IndexedSlicesSpec
 from estimatorkit.core.sparse_tensor import (
-    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
     SparseTensor as SparseTensor, SparseTensorValue as SparseTensorValue,
+)
+from estimatorkit.ops.sparse.sparse import (
+    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
 )
 from estimatorkit.core.shapes import TensorShape as TensorShape
 from estimatorkit.core.conversion import (
@@ -139,8 +140,9 @@ from estimatorkit.ops.array.array import (
 )
 from estimatorkit.core.builtin_ops import (
     group as group, identity as identity, no_op as no_op, placeholder as placeholder,
-    placeholder_with_default as placeholder_with_default, stop_gradient as stop_gradient, tuple_,
+    placeholder_with_default as placeholder_with_default, stop_gradient as stop_gradient,
 )
+from estimatorkit.ops.control.control_flow import tuple_
 from estimatorkit.ops.array.joining import (
     concat as concat, split as split, stack as stack, unstack as unstack,
 )

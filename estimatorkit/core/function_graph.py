@@ -53,16 +53,6 @@ class FunctionGraph(Graph):
         """The graph that holds the variables."""
         return self.outer.outermost
 
-    @property
-    def variable_store(self) -> Any:
-        """The outermost graph's store: functions share variables by name."""
-        return self.outer.variable_store
-
-    @variable_store.setter
-    def variable_store(self, store: Any) -> None:
-        if store is not None:
-            self.outer.variable_store = store
-
     def reaches(self, graph: Graph) -> bool:
         """Whether `graph` is this one or encloses it."""
         return graph is self or self.outer.reaches(graph)

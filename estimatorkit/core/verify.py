@@ -38,6 +38,19 @@ def verify(graph: Graph, start: int = 0) -> None:
         )
 
 
+def verify_new(graph: Graph) -> None:
+    """`verify` for the operations that were made since its last call."""
+    verified = graph.extension(_Verified)
+    verify(graph, verified.count)
+    verified.count = len(graph.get_operations())
+
+
+class _Verified:
+    """How many operations of a graph have been verified."""
+
+    count = 0
+
+
 def _problems(graph: Graph, ops: list[Operation], position: int, op: Operation) -> Iterator[str]:
     if graph.find_operation(op.name) is not op:
         yield "another operation has the same name"

@@ -29,7 +29,7 @@ from estimatorkit.data.execution.checksums import checksum
 from estimatorkit.data.parameters import Pending
 from estimatorkit.data.plan import Plan
 from estimatorkit.data.traced_functions import DatasetFunction
-from estimatorkit.runtime.columns import RaggedColumn, SparseColumn
+from estimatorkit.runtime.steps.columns import RaggedColumn, SparseColumn
 from estimatorkit.storage import gfile
 from estimatorkit.storage.filesystem import is_remote
 

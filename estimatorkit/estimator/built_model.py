@@ -21,8 +21,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.iterator_ops import Iterator as GraphIterator, resuming
-from estimatorkit.distribute.replicas.replica_loop import ReplicaLoop
-from estimatorkit.distribute.replicas.replica_run import ReplicatedState
+from estimatorkit.distribute.replicas.replica_state import ReplicaSession
 from estimatorkit.distribute.replicas.replicas import Replicas
 from estimatorkit.distribute.replicas.strategies import Strategy
 from estimatorkit.estimator.model_input import ModelInput
@@ -166,12 +165,12 @@ class BuiltModel:
                     self._local_init = Scaffold.default_local_init_op()
             self.graph.finalize()
             setting = self._setting
-            session = Session(setting.open_target(), self.graph, setting.session_config)
-            if setting.replicas is not None:
+            given = setting.open_target(), self.graph, setting.session_config
+            if setting.replicas is None:
+                self._session = Session(*given)
+            else:
                 above = None if setting.strategy is None else setting.strategy.shard_rows_above
-                session.state = ReplicatedState(session.state, setting.replicas, above)
-                session.state.step_loop = ReplicaLoop
-            self._session = session
+                self._session = ReplicaSession(*given, setting.replicas, above)
         return self._session
 
     def _has_local(self) -> bool:

@@ -79,7 +79,7 @@ def _devices() -> Iterator[tuple[str, str]]:
     import jax
 
     from estimatorkit.data.datasets import cache_folder
-    from estimatorkit.runtime.compilation_cache import use_compilation_cache
+    from estimatorkit.runtime.xla.compilation_cache import use_compilation_cache
 
     yield "devices", ", ".join(f"{each.platform} {each.device_kind}" for each in jax.devices())
     folder = use_compilation_cache()

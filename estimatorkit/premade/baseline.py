@@ -13,11 +13,12 @@ from typing import Any
 
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.sparse.sparse import convert_to_tensor_or_sparse_tensor
 from estimatorkit.ops.variables.initializers import Zeros
 from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 from estimatorkit.premade.classification_heads import classification_head

@@ -1,4 +1,4 @@
-"""The executor: `State` (what a session holds), compiled and host segments, and `PlanRunner`.
+"""The executor: compiled and host segments, and `PlanRunner`.
 
 A device segment is a single call of a `jax.jit` function, with variables as inputs and outputs; the
 buffers of updated variables are donated. `State.compilations` counts compilations by name.
@@ -6,38 +6,27 @@ buffers of updated variables are donated. `State.compilations` counts compilatio
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import (
-    CancelledError,
-    DeadlineExceededError,
-    FailedPreconditionError,
     InvalidArgumentError,
 )
 from estimatorkit.core.function_graph import may_not_end
-from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.cancellation import LoopWatch, cancellable
-from estimatorkit.runtime.compilation_cache import use_compilation_cache
-from estimatorkit.runtime.compiler_options import options_for
-from estimatorkit.runtime.faults import Sites
-from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
 from estimatorkit.runtime.lower import (
     changed_names,
     interpret,
@@ -45,298 +34,22 @@ from estimatorkit.runtime.lower import (
     segment_function,
     state_names,
 )
-from estimatorkit.runtime.placement import DEFAULT, Placer, default_name, device_named
-from estimatorkit.runtime.plan import Plan, Segment, make_plan, small_between_hosts
-from estimatorkit.runtime.resource_store import Access, ResourceStore, finished
-from estimatorkit.runtime.shape_watch import ShapeWatch, VaryingShapes
-from estimatorkit.runtime.timeline import Trace
-
-if TYPE_CHECKING:
-    from estimatorkit.storage.tensor_slice import TensorSlice
-
-
-class RunPlan(Protocol):
-    """The plan of a run."""
-
-    @property
-    def segments(self) -> Sequence[Segment]:
-        """The segments that this process runs."""
-
-    def describe(self) -> str:
-        """The plan as text."""
-
-
-class Runner(Protocol):
-    """A planned run."""
-
-    @property
-    def plan(self) -> RunPlan:
-        """What it does."""
-
-    def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
-        """Runs it (see `PlanRunner.run`)."""
-
-
-class State:
-    """The state of a session between runs, partly shared with others (see `targets`).
-
-    Attributes:
-        values: variables by name, and the counters of random operations (three uint32 words: seed,
-            seed, count).
-        resources: host objects by name (iterators, ...).
-        compilations: the number of XLA compilations, by name.
-        lock: held while state changes.
-        held: the part that other sessions may share.
-        placer: maps operations to devices.
-        several_devices: whether values may be on other devices than the default one.
-        most_executables: how many shapes of a segment's inputs keep their executable, which takes
-            a few megabytes; None for all.
-        cancelled: set when the session closes; blocking operations poll it.
-        functions: runners of function bodies on the host, by function.
-        sharded: the shapes of the variables that replicas shard by rows, by name.
-        step_loop: creates a `StepLoop` from this state and a `StepSpec`; set by the function that
-            opens the session.
-    """
-
-    step_loop: Callable[..., Any]
-
-    largest_interpreted = 1 << 24
-    """Elements of a variable whose initializer NumPy runs rather than XLA. NumPy draws a normal
-    number in 26 ns, and XLA on all cores in 5."""
-
-    def __init__(
-        self, graph: Graph, placer: Placer | None = None, held: ResourceStore | None = None
-    ) -> None:
-        keep_freed_memory()
-        use_compilation_cache()
-        self.held = held = held or ResourceStore()
-        self.graph = graph
-        self.placer = placer or Placer()
-        self.several_devices = False
-        self.most_executables: int | None = None
-        self.cancelled = threading.Event()
-        self._run = threading.local()
-        self.values = held.values
-        self.resources = held.resources
-        self.compilations: Counter[str] = Counter()
-        self.functions: dict[Any, Any] = {}
-        self.sharded: Mapping[str, tuple[int, ...]] = {}
-        self.lock = held.lock
-        self._making = held.making
-        self._asked: State | None = None
-
-    def for_function(self, graph: Graph) -> State:
-        """The state for a function's body: its own variables, shared host objects."""
-        held = ResourceStore(resources=self.resources, making=self._making)
-        inner = State(graph, self.placer, held)
-        inner.compilations = self.compilations
-        inner.cancelled = self.cancelled
-        inner._run = self._run
-        inner._asked = self.variables
-        return inner
-
-    def body_of(self, function: Any) -> Any:
-        """The runner of a function's body that uses variables of other tasks; else None."""
-        return None
-
-    def own(self, names: Sequence[str]) -> list[str]:
-        """The variables among `names` that this process holds."""
-        return list(names)
-
-    def variables_set(self) -> None:
-        """Called when training has initialized or restored the variables, before its steps."""
-
-    def cancel(self) -> None:
-        """Cancels blocked runs, as the session closes."""
-        self.cancelled.set()
-
-    @property
-    def time_left(self) -> float | None:
-        """Seconds until the deadline of this thread's run; None without one."""
-        deadline = getattr(self._run, "deadline", None)
-        return None if deadline is None else max(deadline - time.monotonic(), 0.0)
-
-    @contextmanager
-    def deadline(self, seconds: float) -> Iterator[None]:
-        """A context manager that sets a deadline for this thread's run, in seconds; 0 for none."""
-        outer = getattr(self._run, "deadline", None)
-        self._run.deadline = time.monotonic() + seconds if seconds else outer
-        try:
-            yield
-        finally:
-            self._run.deadline = outer
-
-    @contextmanager
-    def watched(self, watch: Callable[[], None]) -> Iterator[None]:
-        """A context manager in which cancellation checks also call `watch`, which may raise."""
-        self._run.watch = watch
-        try:
-            yield
-        finally:
-            del self._run.watch
-
-    def raise_if_cancelled(self) -> None:
-        """Cancellation check, for operations that block.
-
-        Raises:
-            CancelledError: the session was closed.
-            DeadlineExceededError: the run's deadline has passed.
-        """
-        self.cancellation_check()()
-
-    def cancellation_check(self) -> Callable[[], None]:
-        """`raise_if_cancelled` for this thread's run, callable from any thread."""
-        deadline = getattr(self._run, "deadline", None)
-        watch = getattr(self._run, "watch", None)
-
-        def check() -> None:
-            if self.cancelled.is_set():
-                raise CancelledError(None, None, "Step was cancelled: the session was closed.")
-            if deadline is not None and time.monotonic() > deadline:
-                raise DeadlineExceededError(None, None, "Timed out waiting for notification.")
-            if watch is not None:
-                watch()
-
-        return check
-
-    def resource(self, name: Any, make: Callable[[], Any]) -> Any:
-        """The host object `name`, created by `make` on first use.
-
-        Raises:
-            CancelledError: the session was closed, which discards its objects.
-        """
-        with self._making:
-            if name not in self.resources:
-                self.raise_if_cancelled()
-                self.resources[name] = make()
-            return self.resources[name]
-
-    @property
-    def variables(self) -> State:
-        """The state that holds the variables, for host kernels (see `uninitialized`)."""
-        return self._asked or self
-
-    def uninitialized(self, names: Sequence[str]) -> list[str]:
-        """The variables among `names` that have no value."""
-        return [name for name in names if name not in self.values]
-
-    def is_initialized(self, name: str) -> bool:
-        """Whether the variable has a value."""
-        return not self.uninitialized([name])
-
-    def take(self, names: Sequence[str]) -> list[Any]:
-        """The values of `names`; the caller holds the lock, as the next run may donate them.
-
-        Raises:
-            FailedPreconditionError: a variable has none.
-        """
-        try:
-            if self.held.growth:
-                self.held.growth.apply(self.values, names)
-            return [self.values[name] for name in names]
-        except KeyError:
-            self.raise_if_cancelled()  # a session that closes forgets its values
-            return [self._value_or_counter(name) for name in names]
-
-    def read(self, names: Sequence[str]) -> list[Any]:
-        """A consistent snapshot of the values of `names`, which later runs do not modify.
-
-        Raises:
-            FailedPreconditionError: a variable has none.
-        """
-        return self.held.read(names, self.take, self.cancellation_check())
-
-    def put(self, name: str, value: Any) -> None:
-        """Sets the value of a variable."""
-        with self.lock:
-            self.values[name] = value
-
-    def initial(self, name: str, value: NDArray[Any], device: Any) -> Any:
-        """Transfers the first value of a variable to a device (None: the default one)."""
-        return jax.device_put(value, device, may_alias=False)  # runs donate it
-
-    def to_save(self, names: Sequence[str]) -> list[Any]:
-        """The values of variables, for a checkpoint."""
-        return self.read(names)
-
-    def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
-        """Lets other tasks restore the variables that they hold.
-
-        Args:
-            path: the checkpoint.
-            parts: by variable, the slice of a tensor in the checkpoint.
-
-        Returns:
-            The names of the variables restored.
-        """
-        return set()
-
-    def random_counters(self) -> dict[str, Any]:
-        """The counters of random operations that have run, by operation."""
-        own = {op.name: op.type for op in self.graph.get_operations()}
-        with self.lock:
-            found = [name for name in self.values if own.get(name, "VarHandleOp") != "VarHandleOp"]
-        return dict(zip(found, self.read(found), strict=True))
-
-    def restart_random(self) -> None:
-        """Resets random operations, as in a new session."""
-        with self.lock:
-            for name in self.random_counters():
-                del self.values[name]
-
-    def put_on_device(self) -> None:
-        """Transfers values that are NumPy arrays to the device, once."""
-        with self.lock, x64():
-            for name, value in self.values.items():
-                if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
-                    self.values[name] = jax.device_put(value)
-
-    def runner(
-        self,
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: Sequence[Tensor],
-        optimize: bool = True,
-        elsewhere: Collection[Operation] = frozenset(),
-    ) -> Runner:
-        """Plans a run (see `make_plan`) and returns its runner."""
-        placer = self.placer
-        plan = make_plan(self.graph, fetches, targets, feeds, placer, optimize, elsewhere)
-        if small := small_between_hosts(plan):
-            plan = plan.with_on_host(small)
-        placer.report(op for segment in plan.segments for op in segment.ops)
-        return PlanRunner(plan, self)
-
-    def _value_or_counter(self, name: str) -> Any:
-        if name not in self.values:
-            op = self.graph.get_operation_by_name(name)
-            if role_of(op) is Role.VARIABLE:
-                raise uninitialized(op)
-            self.values[name] = self._first_counter(op.attrs["_seed"])
-        return self.values[name]
-
-    @staticmethod
-    def _first_counter(seed: tuple[int, int] | None) -> Any:
-        words = seed or tuple(np.frombuffer(os.urandom(8), np.uint32))
-        return np.array([*words, 0], np.uint32)
-
-
-def uninitialized(handle: Operation) -> FailedPreconditionError:
-    """The error for a variable that is not initialized."""
-    name = handle.name
-    return FailedPreconditionError.explained(
-        f"Attempting to use uninitialized value {name}",
-        received=f"variable {name!r}, which has no value in this session",
-        made_at=handle.source,
-        hint="run global_variables_initializer() or restore a checkpoint first",
-        op=handle,
-    )
+from estimatorkit.runtime.plan import Plan, Segment
+from estimatorkit.runtime.resource_store import Access, finished
+from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla.cancellation import LoopWatch, cancellable
+from estimatorkit.runtime.xla.compiler_options import options_for
+from estimatorkit.runtime.xla.faults import Sites
+from estimatorkit.runtime.xla.host_tuning import use_huge_pages
+from estimatorkit.runtime.xla.placement import DEFAULT, default_name, device_named
+from estimatorkit.runtime.xla.shape_watch import ShapeWatch, VaryingShapes
+from estimatorkit.runtime.xla.timeline import Trace
 
 
 class CompiledSegment:
     """A device segment with its executables: one for each set of static values and shapes."""
 
-    def __init__(self, segment: Segment, state: State, name: str) -> None:
+    def __init__(self, segment: Segment, state: ProcessState, name: str) -> None:
         self.segment = segment
         self._state = state
         self._name = name
@@ -430,7 +143,7 @@ class CompiledSegment:
                 if state.several_devices:
                     given = jax.device_put(given, self._device)
                 if self._may_not_end:
-                    watch = LoopWatch(state.cancellation_check())
+                    watch = LoopWatch(state.cancellation.check_of_thread())
                     with watch.running():
                         outputs, changed, faults = executable(*given, watch.number)
                         for result in (*outputs, *changed)[-1:]:
@@ -534,7 +247,7 @@ def large_constants(segment: Segment) -> dict[Tensor, Any]:
 class HostSegment:
     """A host segment: runs operations in order, and releases values after their last use."""
 
-    def __init__(self, segment: Segment, state: State) -> None:
+    def __init__(self, segment: Segment, state: ProcessState) -> None:
         self._segment = segment
         self._state = state
         kept = set(segment.outputs) | set(segment.inputs)
@@ -578,7 +291,7 @@ class InitializerSegment:
     and takes 0.03 s.
     """
 
-    def __init__(self, segment: Segment, state: State) -> None:
+    def __init__(self, segment: Segment, state: ProcessState) -> None:
         self._segment = segment
         self._state = state
         names = changed_names(segment)
@@ -645,7 +358,7 @@ def _is_interpretable(op: Operation, largest: int) -> bool:
 class PlanRunner:
     """Runs a plan."""
 
-    def __init__(self, plan: Plan, state: State) -> None:
+    def __init__(self, plan: Plan, state: ProcessState) -> None:
         self.plan = plan
         self._feeds = plan.feeds
         self._fetches = plan.results
@@ -762,7 +475,7 @@ def _runtime_error(plan: Plan, error: Exception) -> Exception:
 Step: TypeAlias = CompiledSegment | HostSegment | InitializerSegment
 
 
-def _step(segment: Segment, state: State) -> Step:
+def _step(segment: Segment, state: ProcessState) -> Step:
     if InitializerSegment.accepts(segment, state.largest_interpreted):
         return InitializerSegment(segment, state)
     if segment.place == "host" or all(map(_only_reads, segment.ops)):

@@ -21,7 +21,7 @@ from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Place, Role, folding, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.verify import verify
+from estimatorkit.core.verify import verify_new
 from estimatorkit.runtime.graph_optimizer import Rewriting, rewrite
 
 verify_graphs = False
@@ -206,8 +206,7 @@ def make_plan(
         InvalidArgumentError: a required placeholder is not fed.
     """
     if verify_graphs:
-        verify(graph, graph.verified)
-        graph.verified = len(graph.get_operations())
+        verify_new(graph)
     fed = set(feeds)
     needed = needed_operations(fetches, targets, fed, elsewhere=elsewhere, must_feed=not optimize)
     rewriting = rewrite(needed, fed, set(fetches)) if optimize else Rewriting()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.errors import type_error
-from estimatorkit.runtime.placement import Placer, set_cpu_devices
+from estimatorkit.runtime.xla.placement import Placer, set_cpu_devices
 
 _logger = logging.getLogger("estimatorkit")
 
@@ -49,7 +49,7 @@ def read_config(config: Any) -> SessionOptions:
     """
     if config is None:
         return SessionOptions(Placer())
-    from estimatorkit.runtime.protos import ConfigProto, OptimizerOptions
+    from tensorboard.compat.proto.config_pb2 import ConfigProto, OptimizerOptions
 
     if not isinstance(config, ConfigProto):
         raise type_error(

@@ -464,3 +464,12 @@ def test_static_index_out_of_range_raises(graph: Graph) -> None:
         words = "out of bounds|Index out of range using input dim 3|Multiple ellipses"
         with pytest.raises(ValueError, match=words):
             x[key]
+
+
+def test_a_graph_has_one_extension_of_a_class() -> None:
+    graph, other = Graph(), Graph()
+    names: set[str] = graph.extension(set)
+    assert names == set()
+    assert graph.extension(set) is names
+    assert other.extension(set) is not names
+    assert graph.extension(dict) == {}

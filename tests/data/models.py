@@ -21,7 +21,7 @@ from estimatorkit.data.execution.mixing import ChoicesIterator
 from estimatorkit.data.execution.randomness import RandomStream
 from estimatorkit.data.plan import Slices
 from estimatorkit.data.spec import DatasetSpec, flatten, pack
-from estimatorkit.runtime.columns import stack
+from estimatorkit.runtime.steps.columns import stack
 
 
 class _Place(threading.local):

@@ -13,7 +13,8 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.runtime import batched_executor as block_functions, lower
+from estimatorkit.runtime import lower
+from estimatorkit.runtime.steps import batched_executor as block_functions
 from tests.data.models import drain
 
 Dataset = tf.data.Dataset
@@ -33,13 +34,13 @@ def test_numeric_function_runs_once_per_block_and_rarely_compiles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     states = []
-    make = block_functions.State
+    make = block_functions.ProcessState
 
     def remembered(*args: Any) -> Any:
         states.append(make(*args))
         return states[-1]
 
-    monkeypatch.setattr(block_functions, "State", remembered)
+    monkeypatch.setattr(block_functions, "ProcessState", remembered)
     dataset = Dataset.range(1000).map(lambda x: tf.sqrt(tf.cast(x, tf.float32)))
     iterator = dataset.make_block_iterator()
     found = [iterator.next_block(size)[0] for size in (200, 250, 255, 195, 100)]
@@ -74,7 +75,7 @@ def test_elementwise_string_operations_run_once_per_block(
         calls.extend(op.type for op in ops)
         interpret(ops, *args, **kwargs)
 
-    monkeypatch.setattr("estimatorkit.runtime.batched_executor.interpret", counting)
+    monkeypatch.setattr("estimatorkit.runtime.steps.batched_executor.interpret", counting)
     lines = [f"{i},{i * 0.5}" for i in range(100)]
     dataset = Dataset.from_tensor_slices(lines).map(lambda line: tf.decode_csv(line, [[0], [0.0]]))
     iterator = dataset.make_block_iterator()

@@ -28,7 +28,7 @@ from estimatorkit.data.sharded_dataset import (
 )
 from estimatorkit.distribute import dynamically_sharded
 from estimatorkit.distribute.dynamic_sharding import ShardQueue
-from estimatorkit.runtime.executor import State
+from estimatorkit.runtime.state import ProcessState
 
 
 def three_of(unit: Any) -> Dataset:
@@ -207,7 +207,7 @@ class Worker:
         self._dealing.left(self._name)
 
 
-class Session(State):
+class Session(ProcessState):
     """The state of a worker's session: its input.
 
     Args:

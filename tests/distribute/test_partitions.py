@@ -18,10 +18,11 @@ from estimatorkit.distribute.tasks.cluster_run import ClusterState
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer
-from estimatorkit.runtime.executor import PlanRunner, State
-from estimatorkit.runtime.placement import Placer
+from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
 from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla.placement import Placer
 
 TASKS = ("/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0")
 
@@ -163,7 +164,7 @@ class LocalTask:
     def add(self, part: SerializedPartition) -> str:
         part = SerializedPartition(**{**vars(part), "graph_def": bytes(part.graph_def)})
         graph, fed, fetched, targets = part.load()
-        state = State(graph, Placer(), self.held)
+        state = ProcessState(graph, Placer(), self.held)
         runner = PlanRunner(make_plan(graph, fetched, targets, fed), state)
         names = [name for name in part.inputs if name not in part.kept]
 

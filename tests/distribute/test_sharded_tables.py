@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.sharded_tables import collective_bytes, dumped
-from estimatorkit.runtime.faults import LENGTH
+from estimatorkit.runtime.xla.faults import LENGTH
 from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable
 from estimatorkit.storage.checkpoint_manifest import read_manifest
 from tests.distribute.processes import Processes

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.runtime import indexed_columns as numbered_rows
-from estimatorkit.runtime.indexed_columns import MemoizedRowTransform
+from estimatorkit.runtime.steps import indexed_columns as numbered_rows
+from estimatorkit.runtime.steps.indexed_columns import MemoizedRowTransform
 
 ROWS = 50
 WORDS = [b"ant", b"bee", b"cat", b""]

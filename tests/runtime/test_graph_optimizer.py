@@ -14,7 +14,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core.graph import Graph
-from estimatorkit.runtime.timeline import Timeline
+from estimatorkit.runtime.xla.timeline import Timeline
 
 
 @pytest.fixture(autouse=True)

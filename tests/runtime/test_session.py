@@ -34,14 +34,14 @@ from estimatorkit.core.graph import Graph, control_dependencies, device
 from estimatorkit.core.registry import same_as_input
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.interop.protos import ConfigProto, RunMetadata, RunOptions
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import elementwise, linalg, reduce
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
-from estimatorkit.runtime import placement
 from estimatorkit.runtime.executor import CompiledSegment
 from estimatorkit.runtime.prepared_run import register_session_run_conversion_functions
-from estimatorkit.runtime.protos import ConfigProto, RunMetadata, RunOptions
 from estimatorkit.runtime.session import InteractiveSession, Session
+from estimatorkit.runtime.xla import placement
 
 COUNTS: collections.Counter[str] = collections.Counter()
 

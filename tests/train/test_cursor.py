@@ -19,7 +19,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution import cursor as cursors
 from estimatorkit.data.execution.cursor import Cursor
 from estimatorkit.data.execution.iterators import BatchIterator
-from estimatorkit.runtime.indexed_columns import materialize
+from estimatorkit.runtime.steps.indexed_columns import materialize
 from tests.sweep import sweep
 from tests.threads import StartedThreads
 from tests.train import toy

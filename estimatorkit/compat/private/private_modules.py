@@ -24,7 +24,7 @@ python.keras.{backend,callbacks,datasets,losses,metrics,activations,constraints}
 python.keras.{mixed_precision,models,optimizers,preprocessing,regularizers}: .compat.v1.keras.*
 python.keras.{utils,initializers}: .compat.v1.keras.*
 contrib.keras.python.keras: .keras
-python.client.timeline: .runtime.timeline
+python.client.timeline: .runtime.xla.timeline
 python.client.device_lib: .compat.private.device_lib
 python.data: .data .compat.v1.data.experimental
 python.data.experimental: .compat.v1.data.experimental

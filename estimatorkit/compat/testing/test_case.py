@@ -41,8 +41,8 @@ from estimatorkit.core.errors import OpError
 from estimatorkit.core.graph import Graph, get_default_graph, reset_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.distribute.tasks.server import create_local_cluster
-from estimatorkit.runtime.placement import available
 from estimatorkit.runtime.session import Session
+from estimatorkit.runtime.xla.placement import available
 
 mock = unittest.mock
 

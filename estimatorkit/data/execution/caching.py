@@ -34,7 +34,7 @@ from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows
 from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.execution.replaying import ReplayIterator
 from estimatorkit.data.plan import Reordering, Unary
-from estimatorkit.runtime.columns import RaggedColumn, SparseColumn
+from estimatorkit.runtime.steps.columns import RaggedColumn, SparseColumn
 
 
 @dataclass(frozen=True, eq=False)

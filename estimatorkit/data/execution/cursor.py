@@ -26,9 +26,9 @@ from estimatorkit.data.execution.buffers import Columns, aligned_empty, slice_ro
 from estimatorkit.data.execution.checksums import Witnesses
 from estimatorkit.data.identity import Identity, identify
 from estimatorkit.logger import logger
-from estimatorkit.runtime.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
-from estimatorkit.runtime.indexed_columns import IndexedColumn, materialize
-from estimatorkit.runtime.partial_batch import PartialBatches, in_partial_batches
+from estimatorkit.runtime.steps.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
+from estimatorkit.runtime.steps.indexed_columns import IndexedColumn, materialize
+from estimatorkit.runtime.steps.partial_batch import PartialBatches, in_partial_batches
 
 THREAD_NAME = "estimatorkit-input"
 
@@ -133,7 +133,8 @@ class Cursor:
         Args:
             prepare: prepares columns for the loop; later blocks are prepared when they are read. If
                 its `two_shapes` is true, elements may have two shapes (see
-                `runtime.partial_batch`). Block lengths are multiples of its `together`, if present.
+                `runtime.steps.partial_batch`). Block lengths are multiples of its `together`, if
+                present.
 
         Raises:
             OutOfRangeError: at the end of the input.

@@ -27,7 +27,7 @@ from estimatorkit.data.execution.randomness import RandomStream, Seeds
 from estimatorkit.data.execution.replaying import ReplayWithFunction
 from estimatorkit.data.plan import UNKNOWN, Plan, Slices, TracedFunction, Unary
 from estimatorkit.data.spec import flatten
-from estimatorkit.runtime.columns import SparseColumn
+from estimatorkit.runtime.steps.columns import SparseColumn
 
 
 @dataclass(frozen=True, eq=False)

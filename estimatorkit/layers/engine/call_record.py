@@ -165,11 +165,7 @@ class LayerRecord:
 
 def record_of(graph: Graph | None = None) -> LayerRecord:
     """The record of `graph`, by default the default graph."""
-    graph = graph or get_default_graph()
-    if graph.layer_record is None:
-        graph.layer_record = LayerRecord()
-    record: LayerRecord = graph.layer_record
-    return record
+    return (graph or get_default_graph()).extension(LayerRecord)
 
 
 def mask_on(tensor: Any) -> Any:

@@ -24,8 +24,8 @@ from estimatorkit.layers.feature_column.tables import Table
 from estimatorkit.layers.feature_column.weights import WeightMaker, notes_of_graph, variables_of
 from estimatorkit.ops.array.joining import unstack
 from estimatorkit.ops.math.random import get_seed
+from estimatorkit.ops.tables.row_growth import RowValues
 from estimatorkit.ops.variables import initializers
-from estimatorkit.runtime.row_growth import RowValues
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
-from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.column_values import Ids
 from estimatorkit.layers.feature_column.columns import (
@@ -24,6 +24,7 @@ from estimatorkit.layers.feature_column.weights import notes_of_graph
 from estimatorkit.ops.array import array
 from estimatorkit.ops.debug.shape_matching import match_rank
 from estimatorkit.ops.sparse.shapes import sparse_reshape
+from estimatorkit.ops.sparse.sparse import convert_to_tensor_or_sparse_tensor
 
 
 class Raw(NamedTuple):

@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.axes import axis_of, register_with_axis, with_axis
 from estimatorkit.core.conversion import (
     as_index_tensor,
     convert_to_tensor,
@@ -43,9 +42,10 @@ from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import filling
 from estimatorkit.ops.array.array import expand_dims, reshape, shape, size
-from estimatorkit.ops.math import elementwise
-from estimatorkit.runtime import host_tuning
-from estimatorkit.runtime.sharded_rows import ShardedRows
+from estimatorkit.ops.math import broadcasting, elementwise
+from estimatorkit.ops.math.axes import axis_of, register_with_axis, with_axis
+from estimatorkit.runtime.xla import host_tuning
+from estimatorkit.runtime.xla.sharded_rows import ShardedRows
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -676,13 +676,13 @@ def _infer_where(inputs: Any, attrs: Any) -> list[Spec]:
         if condition.shape.rank and (condition.shape.rank > 1 or shape.rank == 1):
             shape = shape.merge_with(condition.shape)
         return [Spec(x.dtype, shape)]
-    both = registry.broadcast()([x, y], attrs)[0]
+    both = broadcasting.broadcast()([x, y], attrs)[0]
     if condition.shape.rank is None or both.shape.rank is None:
         return [both]
     rows = condition.shape.rank == 1 and (x.shape.rank or 0) > 1
     if rows and condition.shape.is_compatible_with(x.shape[:1]):
         return [both]
-    return registry.broadcast(x.dtype)(inputs, attrs)  # type: ignore[return-value]
+    return broadcasting.broadcast(x.dtype)(inputs, attrs)  # type: ignore[return-value]
 
 
 def _select(condition: Any, x: Any, y: Any, strict: bool = False, module: Any = jnp) -> Any:
@@ -706,7 +706,7 @@ register(
 register(
     "SelectV2",
     jnp.where,
-    infer=lambda inputs, attrs: registry.broadcast(inputs[1].dtype)(inputs, attrs),
+    infer=lambda inputs, attrs: broadcasting.broadcast(inputs[1].dtype)(inputs, attrs),
     numpy_kernel=np.where,
     cases=lambda: [Case((np.array([[True], [False]]), _SAMPLE[0], _SAMPLE * 2))],
 )

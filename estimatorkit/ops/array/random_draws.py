@@ -18,7 +18,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import random, reduce
 from estimatorkit.ops.math.random import get_seed
-from estimatorkit.runtime.random_bits import threefry_key
+from estimatorkit.runtime.xla.random_bits import threefry_key
 
 _SHAPE = np.array([2, 3], np.int32)
 

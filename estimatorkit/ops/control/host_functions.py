@@ -10,8 +10,9 @@ import numpy as np
 
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.function_graph import GraphFunction
-from estimatorkit.runtime.executor import PlanRunner, State
+from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
+from estimatorkit.runtime.state import ProcessState
 
 ELEMENT = -1
 """In `positions`: a function's input that is no input of the operation (an element of a scan)."""
@@ -22,7 +23,7 @@ class HostFunction:
     iterators.
     """
 
-    def __init__(self, function: GraphFunction, state: State) -> None:
+    def __init__(self, function: GraphFunction, state: ProcessState) -> None:
         self._function = function
         self._state = state.for_function(function.graph)
         tensors = [tensor for tensor in function.inputs if tensor.dtype is not resource]

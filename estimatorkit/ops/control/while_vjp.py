@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.runtime.cancellation import iterations_until_next
+from estimatorkit.runtime.xla.cancellation import iterations_until_next
 
 Values: TypeAlias = tuple[Any, ...]
 

@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.axes import input_attr, register_with_axis, unknown_numbers
 from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.registry import Case, Spec, fixed_value, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.linalg.matrix_parts import TALL, batch_and
+from estimatorkit.ops.math.axes import input_attr, register_with_axis, unknown_numbers
 
 ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 """Side to which diagonals above the main one are aligned, then side of those below."""

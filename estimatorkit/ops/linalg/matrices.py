@@ -14,7 +14,7 @@ from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.faults import Fault, ResultTest, refused, xp
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, broadcast_shapes, register
+from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.linalg.diagonals import matrix_diag_part
@@ -30,6 +30,7 @@ from estimatorkit.ops.linalg.matrix_parts import (
     square_infer,
 )
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.broadcasting import broadcast_shapes
 from estimatorkit.ops.math.special import real
 
 # -- inverses, determinants, equations

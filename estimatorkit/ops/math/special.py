@@ -11,15 +11,16 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
-from estimatorkit.core.axes import in_range, register_with_axis, with_axis
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import complex64, complex128, float32, float64
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
+from estimatorkit.core.registry import Case, Spec, register, same_as_input
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.axes import in_range, register_with_axis, with_axis
+from estimatorkit.ops.math.broadcasting import broadcast
 from estimatorkit.ops.math.derivatives import passed, with_partials
 from estimatorkit.ops.math.elementwise import Binary, Unary, function_of_two
 

@@ -17,7 +17,6 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core.errors import InvalidArgumentError, value_error
-from estimatorkit.core.platforms import by_platform
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -34,6 +33,7 @@ from estimatorkit.ops.nn.sliding_windows import (
     output_length,
     window_reach,
 )
+from estimatorkit.runtime.xla.platforms import by_platform
 
 _IMAGE = np.sin(np.arange(2 * 5 * 4 * 2, dtype=np.float32)).reshape(2, 5, 4, 2)
 _FILTER = np.cos(np.arange(3 * 2 * 2 * 3, dtype=np.float32)).reshape(3, 2, 2, 3)

@@ -24,7 +24,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxlib.version import __version__ as jaxlib_version
 
-from estimatorkit.core.platforms import is_portable
 from estimatorkit.ops.nn.convolution_problem import (
     Problem,
     Window,
@@ -35,6 +34,7 @@ from estimatorkit.ops.nn.convolution_problem import (
     problem_of,
 )
 from estimatorkit.ops.nn.sliding_windows import window_reach
+from estimatorkit.runtime.xla.platforms import is_portable
 
 JAXLIBS = frozenset({"0.10.0", "0.10.1", "0.10.2"})
 """The versions with which tests/ops/nn/test_convolution_onednn.py passes."""

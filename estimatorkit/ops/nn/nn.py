@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import builtin_ops, registry
-from estimatorkit.core.axes import input_of, register_with_axis, with_axis
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float16, float32, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
@@ -22,6 +21,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
 from estimatorkit.ops.array import array, rearrange
 from estimatorkit.ops.math import elementwise, random, reduce
+from estimatorkit.ops.math.axes import input_of, register_with_axis, with_axis
 from estimatorkit.ops.math.derivatives import with_partials
 
 scipy_special = LazyFunctions("scipy.special")

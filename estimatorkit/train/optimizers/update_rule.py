@@ -21,8 +21,8 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.registry import Case
 from estimatorkit.core.shapes import differ
-from estimatorkit.runtime import host_tuning
-from estimatorkit.runtime.sharded_rows import ShardedRows, on_own_rows
+from estimatorkit.runtime.xla import host_tuning
+from estimatorkit.runtime.xla.sharded_rows import ShardedRows, on_own_rows
 from estimatorkit.train.optimizers.deduplicate_slices import distinct
 
 Rows = tuple[float, ...]

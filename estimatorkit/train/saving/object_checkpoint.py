@@ -144,7 +144,7 @@ class Checkpoint:
         """Increments `save_counter`, from 0 if uninitialized, and returns it."""
         with session.graph.as_default():
             counter = self.save_counter
-        if not session.state.is_initialized(counter.op.name):
+        if session.state.uninitialized([counter.op.name]):
             session.run(counter.initializer)
         return int(session.run(self._count))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.runtime.protos import MetaGraphDef
+from estimatorkit.interop.protos import MetaGraphDef
 from estimatorkit.storage.checkpoint import latest_checkpoint
 from tests.golden.snippets_monitored import count, summary_steps
 from tests.threads import StartedThreads

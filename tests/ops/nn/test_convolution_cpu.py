@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimatorkit.core.platforms import portable
 from estimatorkit.ops.nn import (
     convolution,
     convolution_cpu,
     convolution_pieces,
     convolution_problem,
 )
+from estimatorkit.runtime.xla.platforms import portable
 
 _RANDOM = np.random.default_rng(5)
 

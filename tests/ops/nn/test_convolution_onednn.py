@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from jax import lax
 
-from estimatorkit.core.platforms import portable
 from estimatorkit.ops.nn import convolution_cpu, convolution_onednn
 from estimatorkit.ops.nn.convolution_problem import (
     Problem,
@@ -20,6 +19,7 @@ from estimatorkit.ops.nn.convolution_problem import (
     input_gradient_of,
     plain,
 )
+from estimatorkit.runtime.xla.platforms import portable
 
 pytestmark = pytest.mark.skipif(
     not convolution_onednn.is_available(), reason="XLA has no oneDNN on this machine"

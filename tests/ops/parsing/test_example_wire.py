@@ -23,7 +23,7 @@ from estimatorkit.ops.parsing.example_parsing import (
     parse_rows,
     without_batch,
 )
-from estimatorkit.runtime.columns import NO_DIM, RaggedColumn
+from estimatorkit.runtime.steps.columns import NO_DIM, RaggedColumn
 from estimatorkit.storage.example_proto import Example
 from estimatorkit.storage.wire import encoded_varint, message as fields
 

@@ -320,7 +320,7 @@ def test_cancelled_run_stops_waiting(session: Session) -> None:
     queue = FIFOQueue(1, int32, [()])
     taken = queue.dequeue()
     running = waiting(session, queue, lambda: session.run(taken))
-    session.state.cancelled.set()
+    session.state.cancel()
     with pytest.raises(errors.CancelledError):
         running.join()
 

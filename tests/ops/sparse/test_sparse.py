@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core.sparse_tensor import convert_to_tensor_or_sparse_tensor
+from estimatorkit.ops.sparse.sparse import convert_to_tensor_or_sparse_tensor
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_sparse import SNIPPETS, SPARSE_ERRORS, run, sample
 

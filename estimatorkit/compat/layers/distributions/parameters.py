@@ -18,7 +18,6 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import broadcast_shapes
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
@@ -27,6 +26,7 @@ from estimatorkit.ops.array.indexing import where
 from estimatorkit.ops.array.joining import concat
 from estimatorkit.ops.debug import checks
 from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.math.broadcasting import broadcast_shapes
 from estimatorkit.ops.math.reduce import reduce_sum
 from estimatorkit.ops.nn.nn import softmax
 

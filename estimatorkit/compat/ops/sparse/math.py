@@ -21,10 +21,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
-from estimatorkit.core.sparse_tensor import (
-    SparseTensor,
-    convert_to_tensor_or_sparse_tensor,
-)
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.array import array
 from estimatorkit.ops.array.filling import ones_like, range_
@@ -35,6 +32,7 @@ from estimatorkit.ops.sparse.sparse import (
     as_sparse,
     back_through_destinations,
     check_in_bounds,
+    convert_to_tensor_or_sparse_tensor,
     floats,
     keys,
     length_of,

@@ -20,13 +20,14 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
-from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.sparse.sparse import (
     Array,
     as_sparse,
     check_in_bounds,
     check_in_order,
+    convert_to_tensor_or_sparse_tensor,
     floats,
     length_of,
     longs,

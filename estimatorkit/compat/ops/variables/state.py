@@ -23,15 +23,7 @@ from estimatorkit.core.errors import (
     value_error,
 )
 from estimatorkit.core.faults import Fault, in_range
-from estimatorkit.core.registry import (
-    Case,
-    Role,
-    Spec,
-    broadcast_shapes,
-    fixed,
-    register,
-    same_as_input,
-)
+from estimatorkit.core.registry import Case, Role, Spec, fixed, register, same_as_input
 from estimatorkit.core.shapes import TensorShape, differ
 from estimatorkit.ops.array.gather_nd import check_updates, point_fault
 from estimatorkit.ops.array.indexing import (
@@ -40,6 +32,7 @@ from estimatorkit.ops.array.indexing import (
     index_of,
     infer_strided_slice,
 )
+from estimatorkit.ops.math.broadcasting import broadcast_shapes
 
 _VALUE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
 _ROWS = np.array([2, 0, 2], np.int32)
@@ -285,7 +278,7 @@ register(
 
 register(
     "VarIsInitializedOp",
-    lambda *, context, variable: np.asarray(context.variables.is_initialized(variable)),
+    lambda *, context, variable: np.asarray(not context.variables.uninitialized([variable])),
     where="host",
     infer=fixed(bool_),
     gradient=None,

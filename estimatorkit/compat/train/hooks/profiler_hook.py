@@ -67,7 +67,7 @@ class ProfilerHook(SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Requests a trace, if due."""
-        from estimatorkit.runtime.protos import RunOptions
+        from estimatorkit.interop.protos import RunOptions
 
         if not self._timer.should_trigger_for_step(self._step + 1):
             return None
@@ -75,7 +75,7 @@ class ProfilerHook(SessionRunHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Writes the trace."""
-        from estimatorkit.runtime.timeline import Timeline
+        from estimatorkit.runtime.xla.timeline import Timeline
 
         if not self._timer.should_trigger_for_step(self._step + 1) or not run_values.run_metadata:
             return

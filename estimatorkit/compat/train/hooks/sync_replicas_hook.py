@@ -79,7 +79,7 @@ class SynchronizingRunner(QueueRunner):
                 raise CancelledError(None, None, "Training has ended.")
 
         try:
-            with session.state.watched(raise_if_stopped):
+            with session.state.cancellation.watched(raise_if_stopped):
                 QueueRunner._fill(session, enqueue, coord)
         except CancelledError:
             if coord is None or not coord.should_stop():
@@ -96,7 +96,7 @@ class SynchronizingRunner(QueueRunner):
 def _tell(session: Any, op: Any) -> None:
     """Runs an operation that others learn something by, if they are still there."""
     try:
-        with suppress(*_GONE), session.state.deadline(_TELLING_SECS):
+        with suppress(*_GONE), session.state.cancellation.deadline(_TELLING_SECS):
             session.run(op)
     except RuntimeError as error:
         logger.debug("%s was not run: %s", op.name, error)  # the session is closed

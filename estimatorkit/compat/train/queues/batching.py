@@ -23,7 +23,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.graph import name_scope
 from estimatorkit.core.shapes import TensorShape
-from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.math.elementwise import equal, logical_and
 from estimatorkit.ops.queues.queue_kinds import (
@@ -32,6 +32,7 @@ from estimatorkit.ops.queues.queue_kinds import (
     RandomShuffleQueue,
 )
 from estimatorkit.ops.queues.queues import QueueBase
+from estimatorkit.ops.sparse.sparse import convert_to_tensor_or_sparse_tensor
 from estimatorkit.train.queues.queue_runner import QueueRunner, add_queue_runner
 
 

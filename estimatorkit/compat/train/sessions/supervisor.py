@@ -295,7 +295,7 @@ class Supervisor:
     def _log_session(self, status: str, session: Session | None, **fields: Any) -> None:
         if self.summary_writer is None:
             return
-        from estimatorkit.runtime.protos import SessionLog
+        from estimatorkit.interop.protos import SessionLog
 
         log = SessionLog(status=SessionLog.SessionStatus.Value(status), **fields)
         self.summary_writer.add_session_log(log, session and self._step(session))
@@ -385,7 +385,7 @@ class _StepCounter:
 
     def write(self) -> None:
         """Writes the summary."""
-        from estimatorkit.runtime.protos import Summary
+        from estimatorkit.interop.protos import Summary
 
         now, step = time.monotonic(), _number(self._session, self._global_step)
         rate = (step - self._step) / max(now - self._time, 1e-9)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -148,3 +149,36 @@ def _asked(op: Operation) -> str:
 def _asked_processor(op: Operation) -> str:
     spec = DeviceSpec.from_string(_asked(op))
     return DeviceSpec(device_type=spec.device_type, device_index=spec.device_index).to_string()
+
+
+@dataclass(frozen=True)
+class SessionDevice:
+    """A device that a session can use.
+
+    Attributes:
+        name: its full name, '/job:localhost/replica:0/task:0/device:CPU:0'.
+        device_type: 'CPU', 'GPU' or 'TPU'.
+        device: the JAX device. Not in TensorFlow.
+    """
+
+    name: str
+    device_type: str
+    device: Any = field(repr=False)
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """Bytes of memory for arrays; 0 if unknown."""
+        return int((self.device.memory_stats() or {}).get("bytes_limit", 0))
+
+    @property
+    def incarnation(self) -> int:
+        """A number that identifies the device in this process."""
+        return int(self.device.id)
+
+
+def session_devices() -> list[SessionDevice]:
+    """This process's devices, the default one first."""
+    return [
+        SessionDevice(f"/job:localhost/replica:0/task:0{name}", name.split(":")[1], device)
+        for name, device in available().items()
+    ]

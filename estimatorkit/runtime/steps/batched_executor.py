@@ -29,12 +29,19 @@ from estimatorkit.core.nest import expand
 from estimatorkit.core.registry import Role, Spec, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.columns import Column, RaggedColumn, as_plain, join, stack, take_rows
-from estimatorkit.runtime.executor import State
-from estimatorkit.runtime.faults import Sites
 from estimatorkit.runtime.lower import attribute, interpret, segment_function
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
-from estimatorkit.runtime.random_bits import state_in_body
+from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.steps.columns import (
+    Column,
+    RaggedColumn,
+    as_plain,
+    join,
+    stack,
+    take_rows,
+)
+from estimatorkit.runtime.xla.faults import Sites
+from estimatorkit.runtime.xla.random_bits import state_in_body
 
 
 def trace(
@@ -92,7 +99,7 @@ class BatchedExecutor:
         plan: Plan,
         by_row: Sequence[Tensor],
         shared: Mapping[Tensor, Any],
-        state: State,
+        state: ProcessState,
         key: str,
     ) -> None:
         self._by_row = tuple(by_row)
@@ -165,10 +172,10 @@ class BlockRunner:
     """
 
     def __init__(
-        self, function: GraphFunction, captured: Sequence[Any], state: State | None, key: str
+        self, function: GraphFunction, captured: Sequence[Any], state: ProcessState | None, key: str
     ) -> None:
         graph = function.graph
-        own = State(graph) if state is None else state.for_function(graph)
+        own = ProcessState(graph) if state is None else state.for_function(graph)
         shared: dict[Tensor, Any] = {}
         taken = function.inputs[len(function.arguments) :]
         for tensor, value in zip(taken, captured, strict=True):
@@ -218,7 +225,7 @@ def _round_up(count: int) -> int:
 class _DeviceStep:
     """A device segment on a block: one XLA call for all rows of equal shapes."""
 
-    def __init__(self, segment: Segment, state: State, key: str) -> None:
+    def __init__(self, segment: Segment, state: ProcessState, key: str) -> None:
         self._segment = segment
         self._state = state
         self._traced = [each for each in segment.inputs if each not in segment.static_inputs]
@@ -431,7 +438,7 @@ def _are_alike(columns: Sequence[Any]) -> bool:
 class _HostStep:
     """A host segment on a block: operations in order, each on all rows."""
 
-    def __init__(self, segment: Segment, state: State) -> None:
+    def __init__(self, segment: Segment, state: ProcessState) -> None:
         self._segment = segment
         self._state = state
 

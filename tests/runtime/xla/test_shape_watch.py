@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.runtime.shape_watch import WARN_LIMIT
+from estimatorkit.runtime.xla.shape_watch import WARN_LIMIT
 
 
 @pytest.mark.slow

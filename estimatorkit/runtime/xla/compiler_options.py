@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from estimatorkit.core.function_graph import operations_within
 from estimatorkit.core.registry import lookup
 from estimatorkit.core.shapes import as_shape
-from estimatorkit.runtime.plan import Segment
+
+if TYPE_CHECKING:
+    from estimatorkit.runtime.plan import Segment
 
 LARGE_VARIABLE = 1 << 19
 """Variables of at least this many bytes are large (see `options_for`)."""

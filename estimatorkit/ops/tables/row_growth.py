@@ -1,8 +1,8 @@
 """`RowGrowth`: variables whose first dimension grows while a session runs.
 
 A dynamic embedding table numbers its ids on the host, ahead of the steps that use the rows. It asks
-for rows here, and a run gets them when it takes the variables (`State.take`). The variables of a
-table are its weights and their slots, whose names are `<variable scope>/<weights>/<slot>`.
+for rows here, and a run gets them when it takes the variables (`ProcessState.take`). The variables
+of a table are its weights and their slots, whose names are `<variable scope>/<weights>/<slot>`.
 """
 
 from __future__ import annotations
@@ -115,8 +115,12 @@ class RowGrowth:
         self._tables: dict[str, TableRows] = {}
         self._owners: dict[str, TableRows | None] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._tables)
+    @staticmethod
+    def of(state: Any) -> RowGrowth:
+        """Those of a session's state, which applies them before a run takes values."""
+        growth: RowGrowth = state.resource("row growth", RowGrowth)
+        state.held.before_take = growth.apply
+        return growth
 
     def request(self, weights: str, rows: TableRows) -> None:
         """Sets a table's request, by the name of its weights; the request may grow later."""

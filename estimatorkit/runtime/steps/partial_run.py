@@ -10,53 +10,63 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import InvalidArgumentError
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.plan import needed_operations
+from estimatorkit.runtime.prepared_run import (
+    Feeds,
+    Fetches,
+    converted_feed_keys,
+    converted_feeds,
+)
+from estimatorkit.runtime.state import State
 
 
 class PartialRun:
     """The state of a partial run.
 
     Args:
-        fetches: all tensors that will be fetched.
-        targets: all operations that will be run.
-        feeds: all tensors that will be fed.
+        graph: the session's graph.
         state: the session's state.
+        fetches: everything that the parts will fetch.
+        feeds: the keys of all that they will feed.
 
     Raises:
         InvalidArgumentError: nothing will be fetched or run.
     """
 
-    def __init__(
-        self,
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: Sequence[Tensor],
-        state: State,
-    ) -> None:
-        if not fetches and not targets:
+    def __init__(self, graph: Graph, state: State, fetches: Any, feeds: Sequence[Any]) -> None:
+        wanted = Fetches(graph, fetches)
+        given = Feeds(graph, converted_feed_keys(feeds))
+        if not wanted.tensors and not wanted.targets:
             raise _refused("Must specify at least one target to fetch or execute.")
-        self._fetches = list(fetches)
-        self._targets = list(targets)
-        self._feeds = set(feeds)
+        self._graph = graph
+        self._fetches, self._targets = wanted.tensors, wanted.targets
+        self._feeds = set(given.tensors)
         self._state = state
         self._known: dict[Tensor, Any] = {}
         self._ops = needed_operations(self._fetches, self._targets, self._feeds, must_feed=False)
         self._done: set[Operation] = set()
         self._given: set[Tensor | Operation] = set()
 
-    def __call__(
-        self,
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: Mapping[Tensor, Any],
-    ) -> list[Any]:
+    def __call__(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
         """Runs the next part.
 
         Raises:
             InvalidArgumentError: a fetch or feed was not declared, or is repeated.
         """
+        packed = Fetches(self._graph, fetches)
+        feed_dict = converted_feeds(feed_dict) or {}
+        given = Feeds(self._graph, tuple(feed_dict))
+        feeds = dict(zip(given.tensors, given.convert(list(feed_dict.values())), strict=True))
+        return packed.pack(self._run(packed.tensors, packed.targets, feeds))
+
+    def _run(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Mapping[Tensor, Any],
+    ) -> list[Any]:
         self._check("fetch", [*fetches, *targets], {*self._fetches, *self._targets}, self._given)
         self._check("feed", list(feeds), self._feeds, self._known)
         self._known.update(feeds)
@@ -94,6 +104,15 @@ class PartialRun:
             if each in done:
                 past = "fed" if what == "feed" else "fetched"
                 raise _refused(f"The {what} {each.name} has already been {past}.")
+
+
+def run_part(handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
+    """Runs the next part (see `Session.partial_run`)."""
+    if not isinstance(handle, PartialRun):
+        raise _refused(
+            f"Must run 'setup' before performing partial runs! Received handle {handle!r}"
+        )
+    return handle(fetches, feed_dict)
 
 
 def _refused(problem: str) -> InvalidArgumentError:

@@ -22,7 +22,7 @@ from estimatorkit.function import Defun
 from tests.golden.snippets_faults import FAULTS, STATEFUL, Fault
 from tests.sweep import sweep
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "faults.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "faults.json").read_text("utf-8"))
 EVERY = FAULTS | STATEFUL
 
 NOT_REFUSED = {"TensorArray.write twice", "TensorArray.scatter 2"}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from estimatorkit.runtime import compilation_cache
+from estimatorkit.runtime.xla import compilation_cache
 
 _PROGRAM = """
 import json

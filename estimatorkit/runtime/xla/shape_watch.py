@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.runtime.plan import Segment
+
+if TYPE_CHECKING:
+    from estimatorkit.runtime.plan import Segment
 
 logger = logging.getLogger("estimatorkit")
 

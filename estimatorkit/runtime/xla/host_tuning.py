@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from estimatorkit.core.platforms import by_platform
+from estimatorkit.runtime.xla.platforms import by_platform
 
 
 @functools.cache

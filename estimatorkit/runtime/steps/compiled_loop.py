@@ -23,15 +23,16 @@ from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.columns import is_aligned
-from estimatorkit.runtime.compiler_options import options_for
-from estimatorkit.runtime.executor import State, large_constants
-from estimatorkit.runtime.faults import Sites, no_fault
-from estimatorkit.runtime.host_tuning import use_huge_pages
+from estimatorkit.runtime.executor import large_constants
 from estimatorkit.runtime.lower import changed_names, segment_function, state_names
-from estimatorkit.runtime.partial_batch import PartialBatches
 from estimatorkit.runtime.plan import Plan, Segment
 from estimatorkit.runtime.resource_store import Access
+from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.steps.columns import is_aligned
+from estimatorkit.runtime.steps.partial_batch import PartialBatches
+from estimatorkit.runtime.xla.compiler_options import options_for
+from estimatorkit.runtime.xla.faults import Sites, no_fault
+from estimatorkit.runtime.xla.host_tuning import use_huge_pages
 
 STEPS_WITHOUT_INPUT = 1024
 """The block length of steps that take no elements."""
@@ -126,7 +127,7 @@ class SingleDevice:
     in_order = True
     axis: str | None = None
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ProcessState) -> None:
         self.state = state
 
     def segment(self, segment: Segment, sites: Sites) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Literal
 
-from estimatorkit.runtime.rolling import (
+from estimatorkit.runtime.xla.rolling import (
     Carried,
     Equation,
     Invariant,

@@ -1,23 +1,14 @@
-"""Cancellation of loops, deadlines, and shutdown.
-
-At exit, Python ends a daemon thread when it next acquires the GIL. A thread returning from XLA does
-so inside C++ frames that cannot be unwound, and the process aborts. Therefore daemon threads that
-begin a run at exit are parked, and runs in flight are awaited.
-"""
+"""Cancellation of runs: deadlines, closed sessions, and loops on a device that may not end."""
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import signal
-import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -26,53 +17,67 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.core.errors import OpError
-
-# A run that compiles takes seconds; one that hangs must not keep the program.
-_LONGEST_WAIT = 20.0
-_SESSION_FILE = str(Path(__file__).with_name("session.py"))
-
-_sessions: weakref.WeakSet[Any] = weakref.WeakSet()
-_left = threading.Event()
+from estimatorkit.core.errors import CancelledError, DeadlineExceededError, OpError
 
 
-def watch(session: Any) -> None:
-    """Registers a session, whose `stop_daemons()` is called at exit."""
-    _sessions.add(session)
-    # Last registered, first called: servers of this process, which wait for the runs that they work
-    # on, are ended by what was registered when they were made.
-    atexit.unregister(_leave)
-    atexit.register(_leave)
+class Cancellation:
+    """What ends the runs of a session before they are complete.
 
+    It is closed with the session; each thread may have a deadline and a function that is watched.
+    """
 
-def park_daemon_threads() -> None:
-    """Blocks daemon threads for ever once the program is exiting."""
-    if _left.is_set() and threading.current_thread().daemon:
-        threading.Event().wait()
+    def __init__(self) -> None:
+        self._closed = threading.Event()
+        self._run = threading.local()
 
+    def close(self) -> None:
+        """Cancels all runs, as the session closes."""
+        self._closed.set()
 
-def _leave() -> None:
-    _left.set()
-    for session in list(_sessions):
-        session.stop_daemons()
-    end = time.monotonic() + _LONGEST_WAIT
-    while time.monotonic() < end and any(
-        _is_running(frame)
-        for thread, frame in sys._current_frames().items()
-        if thread != threading.get_ident()
-    ):
-        time.sleep(0.002)
+    @property
+    def is_closed(self) -> bool:
+        """Whether the session was closed."""
+        return self._closed.is_set()
 
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until the deadline of this thread's run; None without one."""
+        deadline = getattr(self._run, "deadline", None)
+        return None if deadline is None else max(deadline - time.monotonic(), 0.0)
 
-def _is_running(frame: FrameType | None) -> bool:
-    """Whether a thread is computing in a run, rather than waiting for a queue."""
-    if frame is None or frame.f_code.co_filename == threading.__file__:
-        return False
-    while frame is not None:
-        if frame.f_code.co_filename == _SESSION_FILE:
-            return True
-        frame = frame.f_back
-    return False
+    @contextmanager
+    def deadline(self, seconds: float) -> Iterator[None]:
+        """A context manager that sets a deadline for this thread's run, in seconds; 0 for none."""
+        outer = getattr(self._run, "deadline", None)
+        self._run.deadline = time.monotonic() + seconds if seconds else outer
+        try:
+            yield
+        finally:
+            self._run.deadline = outer
+
+    @contextmanager
+    def watched(self, watch: Callable[[], None]) -> Iterator[None]:
+        """A context manager in which checks also call `watch`, which may raise."""
+        self._run.watch = watch
+        try:
+            yield
+        finally:
+            del self._run.watch
+
+    def check_of_thread(self) -> Callable[[], None]:
+        """The check for this thread's run (see `State.raise_if_cancelled`), for any thread."""
+        deadline = getattr(self._run, "deadline", None)
+        watch = getattr(self._run, "watch", None)
+
+        def check() -> None:
+            if self.is_closed:
+                raise CancelledError(None, None, "Step was cancelled: the session was closed.")
+            if deadline is not None and time.monotonic() > deadline:
+                raise DeadlineExceededError(None, None, "Timed out waiting for notification.")
+            if watch is not None:
+                watch()
+
+        return check
 
 
 FIRST = 256

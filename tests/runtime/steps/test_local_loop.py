@@ -25,8 +25,9 @@ from estimatorkit.data.iterator_ops import (
     make_one_shot_iterator,
     restore_iterators,
 )
-from estimatorkit.runtime.loop import LocalStepLoop, StepSpec
+from estimatorkit.runtime.loop import StepSpec
 from estimatorkit.runtime.session import Session
+from estimatorkit.runtime.steps.local_loop import LocalStepLoop
 from estimatorkit.train.checks import add_step_check
 from estimatorkit.train.training import CheckedLoop
 from tests.train import toy
@@ -304,13 +305,13 @@ def test_host_error_names_op(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError("not today")
 
     session, loop = summing_graph(numbers(6, 2), lambda x: apply_host_op(monkeypatch, refuse, x))
-    with pytest.raises(InvalidArgumentError, match=r"(?s)TestHost.*not today.*test_loop\.py"):
+    with pytest.raises(InvalidArgumentError, match=r"(?s)TestHost.*not today.*test_local_loop\.py"):
         loop.run(1)
     session.close()
 
 
 def test_steps_without_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estimatorkit.runtime.compiled_loop.STEPS_WITHOUT_INPUT", 8)
+    monkeypatch.setattr("estimatorkit.runtime.steps.compiled_loop.STEPS_WITHOUT_INPUT", 8)
     graph = Graph()
     graph.seed = 3
     with graph.as_default():

@@ -14,8 +14,8 @@ from hypothesis import given, settings, strategies as st
 from jax import lax
 
 import estimatorkit as tf
-from estimatorkit.runtime import jaxpr_optimizer, rolling
 from estimatorkit.runtime.lower import trace_segment
+from estimatorkit.runtime.xla import jaxpr_optimizer, rolling
 
 RANDOM = np.random.RandomState(0)
 

@@ -12,7 +12,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.runtime import executor
-from estimatorkit.runtime.host_tuning import LEAST_BYTES, use_huge_pages
+from estimatorkit.runtime.xla.host_tuning import LEAST_BYTES, use_huge_pages
 
 ROWS = LEAST_BYTES // 256 + 10_000
 

@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 
-from estimatorkit.runtime.faults import COMMIT, GUARD, LENGTH, no_fault
-from estimatorkit.runtime.jaxpr_optimizer import bind_equation
+from estimatorkit.runtime.xla.faults import COMMIT, GUARD, LENGTH, no_fault
+from estimatorkit.runtime.xla.jaxpr_optimizer import bind_equation
 
 
 def has(jaxpr: Any, *primitives: Any) -> bool:

@@ -11,8 +11,8 @@ import pytest
 
 from estimatorkit.core.registry import lookup
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime import host_tuning
-from estimatorkit.runtime.host_tuning import LEAST_BYTES
+from estimatorkit.runtime.xla import host_tuning
+from estimatorkit.runtime.xla.host_tuning import LEAST_BYTES
 from tests.sweep import sweep
 
 ROWS = LEAST_BYTES // 256

@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.runtime.columns import NO_DIM, Column, RaggedColumn, SparseColumn, aligned_empty
+from estimatorkit.runtime.steps.columns import (
+    NO_DIM,
+    Column,
+    RaggedColumn,
+    SparseColumn,
+    aligned_empty,
+)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.runtime.batched_executor import BatchedExecutor
-from estimatorkit.runtime.columns import Column, Ints, RaggedColumn, take_rows
+from estimatorkit.runtime.steps.batched_executor import BatchedExecutor
+from estimatorkit.runtime.steps.columns import Column, Ints, RaggedColumn, take_rows
 
 MOST_BYTES = 256 << 20
 """What is kept of the work on all rows of arrays; where it would be more, nothing is."""

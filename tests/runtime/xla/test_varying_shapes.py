@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.runtime.shape_watch import HOST_LIMIT
+from estimatorkit.runtime.xla.shape_watch import HOST_LIMIT
 
 
 def test_sliced_padding_compiles_few_times() -> None:

@@ -11,8 +11,8 @@ import pytest
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import BlockIterator
-from estimatorkit.runtime.columns import RaggedColumn
-from estimatorkit.runtime.indexed_columns import IndexedColumn, materialize
+from estimatorkit.runtime.steps.columns import RaggedColumn
+from estimatorkit.runtime.steps.indexed_columns import IndexedColumn, materialize
 
 ROWS = 11
 SEED = 3

@@ -12,9 +12,10 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import cursor_of
-from estimatorkit.runtime.columns import RaggedColumn
-from estimatorkit.runtime.loop import LocalStepLoop, StepSpec
-from estimatorkit.runtime.partial_batch import in_partial_batches
+from estimatorkit.runtime.loop import StepSpec
+from estimatorkit.runtime.steps.columns import RaggedColumn
+from estimatorkit.runtime.steps.local_loop import LocalStepLoop
+from estimatorkit.runtime.steps.partial_batch import in_partial_batches
 from tests.sweep import sweep
 from tests.train import toy
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.runtime import cancellation
+from estimatorkit.runtime.xla import cancellation
 
 
 def endless(step: Callable[[Any], Any] | None = None) -> tuple[tf.Variable, tf.Tensor]:
