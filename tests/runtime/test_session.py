@@ -40,8 +40,9 @@ from estimatorkit.ops.variables import session_tensors
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.executor import CompiledSegment
 from estimatorkit.runtime.prepared_run import register_session_run_conversion_functions
-from estimatorkit.runtime.session import InteractiveSession, Session
+from estimatorkit.runtime.session import Session
 from estimatorkit.runtime.xla import placement
+from estimatorkit.train.sessions.interactive_session import InteractiveSession
 
 COUNTS: collections.Counter[str] = collections.Counter()
 
