@@ -13,7 +13,7 @@ from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Role, Spec, register, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Operation, Tensor
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -112,12 +112,12 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     return make("StopGradient", {"input": input}, name=name)
 
 
-def no_op(name: str | None = None) -> Any:
+def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing but wait for its control inputs."""
     return registry.apply("NoOp", name=name)
 
 
-def group(*inputs: Any, name: str | None = None) -> Any:
+def group(*inputs: Any, name: str | None = None) -> Operation:
     """An operation that completes once all `inputs` (operations, tensors, variables) have."""
     with get_default_graph().control_dependencies(nest.flatten(list(inputs))):
         return no_op(name or "group_deps")

@@ -136,7 +136,7 @@ def _as_strings(array: NDArray[Any], value: Any, dtype: DType | None) -> NDArray
             return array if array.dtype == object else array.astype(object)
         try:
             return np.fromiter(map(str.encode, items), object, len(items)).reshape(array.shape)
-        except TypeError:  # other things than str among them
+        except TypeError:  # something other than a str among them
             pass
     result = np.empty(array.shape, object)
     for index, each in enumerate(array.flat):
@@ -202,7 +202,7 @@ def convert_to_tensor(
             try:
                 return constant(value, preferred, name=name or "Const")
             except TypeError:
-                pass  # the hint was a wish only
+                pass  # the dtype was only a preference
         return constant(value, wanted, name=name or "Const")
     if wanted is not None and tensor.dtype is not wanted:
         raise value_error(

@@ -13,7 +13,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -23,11 +23,13 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, resource
 from estimatorkit.core.errors import explain, type_error, value_error
-from estimatorkit.core.function_graph import GraphFunction, trace
+from estimatorkit.core.function_graph import FunctionGraph, GraphFunction, trace
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Case, Spec
 from estimatorkit.core.tensor import Operation, Tensor
+
+Gradient: TypeAlias = Tensor | IndexedSlices
 
 
 def gradients(
@@ -79,8 +81,8 @@ def gradients(
         )
     stopped = {_source(each) for each in _as_list([] if stop_gradients is None else stop_gradients)}
     with graph.name_scope(name):
-        flowing: dict[Tensor, list[Any]] = {}
-        integers: dict[Tensor, list[Any]] = {}  # these have gradients, but pass none on
+        flowing: dict[Tensor, list[Gradient]] = {}
+        integers: dict[Tensor, list[Gradient]] = {}  # these have gradients, but pass none on
         for target, gradient in zip(targets, given, strict=True):
             first = flowing if target.dtype.is_differentiable else integers
             first.setdefault(target, []).append(_first_gradient(target, gradient))
@@ -107,7 +109,7 @@ def _source(x: Any) -> Tensor:
     return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
 
 
-def _first_gradient(target: Tensor, gradient: Any) -> Any:
+def _first_gradient(target: Tensor, gradient: Any) -> Gradient:
     dtype = target.dtype
     numeric = dtype.is_differentiable or dtype.is_integer
     if not numeric and (gradient is not None or dtype is not bool_):
@@ -157,7 +159,7 @@ def _flow_back(
     targets: Sequence[Tensor],
     sources: set[Tensor],
     stopped: set[Tensor],
-    flowing: dict[Tensor, list[Any]],
+    flowing: dict[Tensor, list[Gradient]],
 ) -> None:
     """Accumulates in `flowing` the gradients of tensors between the sources and the targets.
 
@@ -187,10 +189,10 @@ def _flow_back(
                 flowing.setdefault(inputs[position], []).append(gradient)
 
 
-def captured_from(graph: Any) -> dict[Tensor, Tensor]:
+def captured_from(graph: Graph) -> dict[Tensor, Tensor]:
     """Maps the inputs of a function's body to the captured tensors of the enclosing graph."""
     around: dict[Tensor, Tensor] = {}
-    while hasattr(graph, "captures"):
+    while isinstance(graph, FunctionGraph):
         around.update({inner: outer for outer, inner in graph.captures.items()})
         graph = graph.outer
     return around
@@ -212,12 +214,12 @@ def _reached_from(targets: Sequence[Tensor], around: Mapping[Tensor, Tensor]) ->
         if op not in seen:
             seen.add(op)
             pending.extend(tensor.op for tensor in _inputs(op, around))
-    # In one graph that is the order of their making; a graph around another one comes first.
+    # Within one graph that is creation order; outer graphs come first.
     return sorted(seen, key=lambda op: (_depth(op.graph) if around else 0, op.index))
 
 
-def _depth(graph: Any) -> int:
-    return 1 + _depth(graph.outer) if hasattr(graph, "captures") else 0
+def _depth(graph: Graph) -> int:
+    return 1 + _depth(graph.outer) if isinstance(graph, FunctionGraph) else 0
 
 
 def _carrying(
@@ -241,7 +243,9 @@ def _carrying(
     return carrying
 
 
-def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -> Sequence[Any]:
+def _backward(
+    op: Operation, incoming: Sequence[Gradient | None], wanted: tuple[int, ...]
+) -> Sequence[Gradient | None]:
     rule, forward_type = gradient_rule(op)
     if rule is None:
         # Explicitly without a derivative (comparisons, rounding, stop_gradient): nothing flows, as
@@ -284,7 +288,7 @@ def _zeros_for(output: Tensor) -> Tensor | None:
     return _zeros_like(output) if output.dtype.is_differentiable else None
 
 
-def _as_gradient(value: Any) -> Any:
+def _as_gradient(value: Any) -> Gradient:
     return value if isinstance(value, IndexedSlices) else convert_to_tensor(value)
 
 
@@ -359,7 +363,7 @@ def gradient_rule(op: Operation) -> tuple[Any, str]:
 
 
 def undefined_gradient(op: Operation) -> LookupError:
-    """The error where an operation is differentiated that has no gradient."""
+    """The error if an operation without a gradient is differentiated."""
     return LookupError(
         explain(
             f"No gradient defined for operation '{op.name}' (op type: {op.type})",
@@ -453,7 +457,7 @@ def vjp(
         "given": given,
         "inputs": len(op.inputs),
         "outputs": len(op.outputs),
-        # Only the kernel's own gradient can share its run with it.
+        # Only the kernel's own gradient can share the forward computation.
         "_forward": op.name if forward_type in (None, op.type) else "",
     }
     dense = [convert_to_tensor(incoming[position]) for position in given]
@@ -461,16 +465,17 @@ def vjp(
     return list(backward.outputs)
 
 
-def _total(gradients: Sequence[Any]) -> Any:
+def _total(gradients: Sequence[Gradient]) -> Gradient | None:
     if not gradients:
         return None
     if len(gradients) == 1:
         return gradients[0]
-    if all(isinstance(each, IndexedSlices) for each in gradients):
+    slices = [each for each in gradients if isinstance(each, IndexedSlices)]
+    if len(slices) == len(gradients):
         return IndexedSlices(
-            _rows([each.all_values for each in gradients]),
-            _rows([each.all_indices for each in gradients]),
-            gradients[0].dense_shape,
+            _rows([each.all_values for each in slices]),
+            _rows([each.all_indices for each in slices]),
+            slices[0].dense_shape,
         )
     return registry.output("AddN", [convert_to_tensor(each) for each in gradients])
 
@@ -517,7 +522,7 @@ def given_positions(
     forward_type: str, forward_attrs: Mapping[str, Any], given: Sequence[int]
 ) -> list[int]:
     """The positions of outputs among the kernel's results, after the new values of variables."""
-    updates = len(registry.lookup(forward_type).updated_positions(forward_attrs))
+    updates = len(registry.lookup(forward_type).semantics.updated_positions(forward_attrs))
     return [updates + position for position in given]
 
 
@@ -584,11 +589,13 @@ VECTOR_JACOBIAN_PRODUCT = registry.register(
     "VectorJacobianProduct",
     _kernel,
     infer=_infer,
-    where=lambda attrs: registry.lookup(attrs["forward_type"]).place(attrs["forward_attrs"]),
+    where=lambda attrs: registry.lookup(attrs["forward_type"]).placement.place(
+        attrs["forward_attrs"]
+    ),
     numpy_kernel=_on_host,
     context=True,
     pure=True,
-    static=lambda attrs: registry.lookup(attrs["forward_type"]).static_positions(
+    static=lambda attrs: registry.lookup(attrs["forward_type"]).semantics.static_positions(
         attrs["forward_attrs"]
     ),
     cases=lambda: [

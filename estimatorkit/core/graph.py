@@ -305,7 +305,7 @@ class Graph:
     @contextmanager
     def init_scope(self) -> Iterator[None]:
         """A context manager whose operations are added to this graph without control inputs."""
-        # An initializer is no step of a program (see `program_order`).
+        # An initializer does not count as a step of the program (see `program_order`).
         with self._scoped(writes=None), self.as_default(), self.control_dependencies(None):
             yield
 
@@ -582,7 +582,7 @@ class Graph:
         """Makes the graph writable again."""
         self._finalized = False
 
-    _unsafe_unfinalize = unfinalize  # programs call TensorFlow's private method
+    _unsafe_unfinalize = unfinalize  # a private method that TensorFlow programs call
 
     @property
     def finalized(self) -> bool:

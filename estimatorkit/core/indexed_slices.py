@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from estimatorkit.core.composite import OfValues
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import DType, int64
 from estimatorkit.core.faults import in_range
@@ -22,7 +23,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
-from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.tensor import Tensor
 
 
 class IndexedSlicesValue(NamedTuple):
@@ -33,7 +34,7 @@ class IndexedSlicesValue(NamedTuple):
     dense_shape: Any = None
 
 
-class IndexedSlices:
+class IndexedSlices(OfValues):
     """A sparse tensor of rows: `values[i]` at `indices[i]`, zero elsewhere; duplicates add up.
 
     Args:
@@ -43,7 +44,7 @@ class IndexedSlices:
     """
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
-        self.all_values = values
+        self.all_values = self._values = values
         self.all_indices = indices
         self.dense_shape = dense_shape
         self._own: dict[Graph, tuple[Tensor, Tensor]] = {}
@@ -69,26 +70,6 @@ class IndexedSlices:
             values = make("GatherV2", {"params": self.all_values, "indices": places}, attrs)
             self._own[graph] = (values, indices)
         return self._own[graph]
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the values."""
-        return self.all_values.dtype
-
-    @property
-    def op(self) -> Operation:
-        """The operation that produces the values."""
-        return self.all_values.op
-
-    @property
-    def name(self) -> str:
-        """The name of the values."""
-        return self.all_values.name
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that holds the tensors."""
-        return self.all_values.graph
 
     @property
     def device(self) -> str:
@@ -133,10 +114,6 @@ class IndexedSlices:
     def __neg__(self) -> IndexedSlices:
         return self.with_values(-self.all_values)
 
-    def consumers(self) -> list[Operation]:
-        """The operations that have its tensors as inputs."""
-        return list(dict.fromkeys(op for part in self._components() for op in part.consumers()))
-
     def __repr__(self) -> str:
         whole = "" if self.dense_shape is None else f", dense_shape={self.dense_shape}"
         return f"IndexedSlices(indices={self.all_indices}, values={self.all_values}{whole})"
@@ -176,7 +153,7 @@ def may_hold_surplus(indices: Tensor) -> bool:
         if tensor in op.graph.known_inputs:  # captured by a function
             pending.append(op.graph.known_inputs[tensor])
         row = lookup(op.type)
-        if row.moves or row.gradient == "same" or row.role is Role.ALL_GATHER:
+        if row.semantics.moves or row.gradient == "same" or row.semantics.role is Role.ALL_GATHER:
             pending.extend(op.inputs)
     return False
 
@@ -209,9 +186,9 @@ register(
 
 def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:
     whole = jnp.zeros([int(dim) for dim in dense_shape], values.dtype)
-    if 0 in whole.shape[:1]:  # JAX has no derivative of rows that are nowhere
+    if 0 in whole.shape[:1]:  # JAX has no derivative for out-of-range rows
         return whole
-    places = jnp.where(indices < 0, len(whole), indices)  # negative ones count for nothing
+    places = jnp.where(indices < 0, len(whole), indices)  # negative indices are dropped
     return whole.at[places].add(values, mode="drop")
 
 

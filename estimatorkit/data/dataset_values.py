@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Cardinality(np.int64):
-    """A number of elements: a number of Python, and a tensor of the graph that it was asked in."""
+    """A number of elements: a Python integer, and a tensor of the graph it was requested in."""
 
     _tensor: Tensor | None
 

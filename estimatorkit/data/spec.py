@@ -337,7 +337,7 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
     except ValueError as error:
         raise _ragged(value, where) from error
     if array.dtype.kind == "U" and not hasattr(value, "dtype"):
-        array = np.asarray(value, object)  # a list that begins with a number
+        array = np.asarray(value, object)  # a list whose first element is a number
     if array.dtype.kind in "OSUT":
         array = _as_bytes(array, value, where)
     elif not isinstance(value, (np.ndarray, np.generic)) and not isinstance(first, np.ndarray):

@@ -157,7 +157,7 @@ class BuiltModel:
                 if self.scaffold is not None:
                     given = self.scaffold.local_init_op
                     if given is not None and self.mode == ModeKeys.EVAL:
-                        # The metric of the loss has come after what the model initializes.
+                        # The loss metric was created after the model's own initializers.
                         self._local_init = group(given, Scaffold.default_local_init_op())
                     self.scaffold.finalize()
                     self._local_init = self._local_init or self.scaffold.local_init_op
@@ -231,7 +231,7 @@ class BuiltModel:
                     restore_checkpoint(session, read_checkpoint(path), saved_items())
             session.state.put_on_device()
             self._version = version
-        # As in a new session: a checkpoint's random counters are for those who train on.
+        # As in a new session: a checkpoint's random counters matter only when training continues.
         session.state.restart_random()
         self.initialize_local()
 
@@ -289,7 +289,7 @@ class MadeOf:
 
 
 class ModelStore:
-    """An estimator's idle models, by what they were built for."""
+    """An estimator's idle models, keyed by what they were built from."""
 
     def __init__(self) -> None:
         self._models: OrderedDict[Any, BuiltModel] = OrderedDict()

@@ -366,7 +366,7 @@ class RunConfig:
                 )
         steps, secs = changes.get("save_checkpoints_steps"), changes.get("save_checkpoints_secs")
         _check_one(steps, secs)
-        # Steps replace seconds and the other way round.
+        # Setting steps replaces seconds, and vice versa.
         if steps is not None:
             changes["save_checkpoints_secs"] = None
         elif secs is not None:

@@ -281,7 +281,7 @@ def _data_spec(experiment: Experiment) -> dict[str, Any]:
     read = feature_columns(experiment)
     read.pop("negatives", None)
     used = ek.nest.flatten(list(read.values()))
-    used = used or columns(experiment.features)  # a baseline takes the number of examples from them
+    used = used or columns(experiment.features)  # a baseline takes the batch size from them
     spec = ek.feature_column.make_parse_example_spec(used)
     weight = experiment.weight_column
     if weight is not None and weight not in experiment.reads:  # a weight may be a feature, too

@@ -418,7 +418,7 @@ def report_(
 
 
 def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
-    """Trains, after a line that says what; `choice`: see `earlier_run.reconcile`."""
+    """Announces the training and runs it; `choice`: see `earlier_run.reconcile`."""
     from estimatorkit.experiment import earlier_run, runner, tables
 
     kept = earlier_run.reconcile(experiment, choice or "ask")
@@ -447,7 +447,7 @@ def show_metrics(
     metrics: Mapping[str, Mapping[str, float]],
     trained: Trained | None = None,
 ) -> None:
-    """Prints metrics; after a training, those of which checkpoint, and what a baseline scores."""
+    """Prints metrics; after training, also the checkpoint's name and a baseline's scores."""
     from estimatorkit.experiment import report, tables
 
     selection, found = experiment.selection, ""

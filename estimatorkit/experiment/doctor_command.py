@@ -23,7 +23,7 @@ _NOT_SHOWN = ("dev", "docs", "fuzz", "test")
 def doctor() -> None:
     """Check the installation: versions, devices, cache, and a training of a few steps.
 
-    Paste what it prints into an issue. Paths in the home folder are shown as ~.
+    Paste the output into an issue. Paths in the home folder are shown as ~.
 
     \b
     Example:

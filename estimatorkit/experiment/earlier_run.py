@@ -35,7 +35,7 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
     Args:
         choice: what to do if a model was trained there with other settings: refuse, begin a new one
             ('restart' even with the same settings, 'replace' only with others) and keep the old
-            one beside it, or train the old one on.
+            one next to it, or continue training the old one.
 
     Returns:
         The folder that now has the old model, if it was moved.
@@ -49,7 +49,7 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
         return None
     if choice == "restart":
         return str(move_aside(folder))
-    if not path.is_file():  # a model of a script
+    if not path.is_file():  # a model created by a script
         return None
     found = differences(path, experiment)
     crucial = [each for each in found if not any(_is_within(each[0], name) for name in _MAY_CHANGE)]
@@ -95,7 +95,7 @@ def _shown(value: Any) -> str:
 
 
 def _has_moved(old: Any, new: Any) -> bool:
-    """Whether the old files do not exist any more, and the new ones have their names."""
+    """Whether the old files no longer exist, and the new ones have the same names."""
     if not (isinstance(old, list) and isinstance(new, list) and len(old) == len(new)):
         return False
     return all(

@@ -91,7 +91,7 @@ def features_of(
 
 
 def _check_lists(table: Table, keys: Iterable[str], origin: str) -> None:
-    """Raises DataError if the behaviours of a sequence are no lists."""
+    """Raises DataError if the behaviours of a sequence are not lists."""
     for key in keys:
         if table[key].ndim == 1:
             raise DataError(
@@ -407,7 +407,7 @@ def class_names(experiment: Experiment) -> tuple[str, ...]:
 def label_names(experiment: Experiment, labels: Any) -> list[str | tuple[float, ...]]:
     """Labels in the form of `Prediction.value`."""
     if experiment.tasks:
-        columns = [labels[name] for name in sorted(labels)]  # as the columns of predictions
+        columns = [labels[name] for name in sorted(labels)]  # like the columns of predictions
         return [tuple(map(float, row)) for row in zip(*columns, strict=True)]
     if isinstance(experiment.estimator, Regressor):
         return [tuple(float(number) for number in np.atleast_1d(label)) for label in labels]

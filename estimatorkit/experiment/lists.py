@@ -29,7 +29,7 @@ def split_columns(
     """The columns, those that the source describes by separators split.
 
     Args:
-        place: says where a row is.
+        place: describes where a row is.
         origin: names the table in messages.
 
     Raises:

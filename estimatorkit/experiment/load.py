@@ -25,7 +25,7 @@ from estimatorkit.experiment.schema import Experiment
 
 _Kind = TypeVar("_Kind", bound=BaseModel)
 
-MAX_PROBLEMS = 10  # the rest is likely to follow from these
+MAX_PROBLEMS = 10  # further errors probably follow from these
 
 
 def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experiment:
@@ -133,7 +133,7 @@ def _read(path: Path) -> str:
         raise ConfigurationError(explain(f"{path}: no such file", hint=_nearby(path)))
     try:
         with path.open("rb") as file:
-            text = file.read(document.MAX_BYTES + 1)  # it may not end
+            text = file.read(document.MAX_BYTES + 1)  # it may be endless
         return text.decode("utf-8-sig", "replace" if len(text) > document.MAX_BYTES else "strict")
     except UnicodeDecodeError as error:
         raise ConfigurationError(
@@ -190,7 +190,7 @@ Location = tuple[str | int, ...]
 
 
 class _Wording:
-    """Says what is wrong with a document.
+    """Describes what is wrong with a document.
 
     Args:
         root: the document.

@@ -35,7 +35,7 @@ _LOWER_IS_BETTER = ("rmse", "mae")
 
 
 def baseline_lines(metrics: Mapping[str, float], baseline: Mapping[str, float]) -> list[str]:
-    """What a model without features scores, and whether this one is no better."""
+    """The scores of a model without features, and whether this one is no better."""
     if not baseline:
         return []
     kind = "majority" if "accuracy" in baseline else "mean"

@@ -116,7 +116,7 @@ def serve(
     )
     try:
         server = ModelServer(stores, options)
-    except (ImportError, OSError) as error:  # an extra, or a port that is taken
+    except (ImportError, OSError) as error:  # a missing extra, or a port in use
         raise Failure(str(error), 1) from error
     if not is_local(host) and options.token is None:
         told = f"note: whoever reaches {host} can use the models; {_TOKEN} sets a token"
@@ -134,7 +134,7 @@ def serve(
         access_logger.setLevel(logging.INFO)
         access_logger.propagate = False
     gc.collect()
-    gc.freeze()  # a collection of all that is loaded would stop every request for 80 ms
+    gc.freeze()  # garbage collection of everything loaded would stop every request for 80 ms
     server.serve_forever()
 
 

@@ -46,7 +46,7 @@ class Table(dict[str, NDArray[Any]]):
 
     Args:
         columns: arrays by name.
-        place: says where a row is in its file, for messages; by default by its number.
+        place: describes where a row is in its file, for messages; by default by its number.
     """
 
     def __init__(

@@ -99,7 +99,7 @@ class Loss:
             losses = convert_to_tensor(values, name="losses")
             weights = masked_weights(losses, y_pred, sample_weight, self.reduction)
             if weights is not None and losses.shape.rank == 0:
-                # One loss of the whole batch counts once for each weight.
+                # A single loss for the whole batch counts once per weight.
                 losses, weights = losses * elementwise.cast(weights, losses.dtype), None
             if weights is not None:
                 weights = aligned(weights, losses)
@@ -114,7 +114,7 @@ class Loss:
         return self.call(y_true, y_pred)
 
     def _get_reduction(self) -> str:
-        """The reduction, with AUTO as what it means; read by subclasses written for Keras."""
+        """The reduction, with AUTO resolved; read by subclasses written for Keras."""
         is_auto = self.reduction == Reduction.AUTO
         return Reduction.SUM_OVER_BATCH_SIZE if is_auto else self.reduction
 
@@ -137,7 +137,7 @@ def masked_weights(
         losses: one per example or step.
         y_pred: the predictions.
         sample_weight: weights, or None.
-        reduction: where it divides by the number of losses, what is left counts as much more.
+        reduction: if it divides by the number of losses, the remaining ones are scaled up.
 
     Returns:
         Weights; None for all 1.
@@ -145,7 +145,7 @@ def masked_weights(
     masks = _masks_of(y_pred, losses)
     if not masks:
         return sample_weight
-    # Of 16 bits the number of steps would be inexact from 2048 on.
+    # In 16 bits the number of steps would be inexact from 2048 on.
     dtype = float64 if losses.dtype is float64 else float32
     weights = elementwise.cast(masks[0], dtype)
     for each in masks[1:]:

@@ -1,6 +1,6 @@
 """Losses as objects and by name, as `tf.keras.losses`.
 
-`loss` says what a `Loss` is; the classes here wrap the functions of `error_functions` and
+`loss` defines `Loss`; the classes here wrap the functions of `error_functions` and
 `crossentropy`. Names mean what stands in one fixed table, or the user's own
 (`layers.serialization`); nothing is imported by name.
 """
@@ -293,7 +293,7 @@ _REGISTRY = Registry("loss function", {**FUNCTIONS, **{each.__name__: each for e
 
 
 def get(identifier: Any) -> Any:
-    """Returns the loss that an identifier stands for.
+    """Resolves an identifier to a loss.
 
     Args:
         identifier: None, a name ('mse', 'MeanSquaredError'), a config, a function or a `Loss`.

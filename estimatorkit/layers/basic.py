@@ -218,7 +218,7 @@ def _variables() -> list[Any]:
 
 
 def _described(value: Any) -> Any:
-    """A function's registered name, or its own; itself where it has none."""
+    """A function's registered name, or its own; the function if it has none."""
     if not callable(value):
         return value
     known = serialization.get_custom_objects()

@@ -118,7 +118,7 @@ class RadialConstraint(Constraint):
         if height != width:
             raise ValueError(f"RadialConstraint takes square filters; got shape {w.shape}")
         flat = array.reshape(w, [height, width, channels * filters])
-        # The middle column's upper half holds the values, from the edge to the centre.
+        # The upper half of the middle column holds the values, from the edge to the center.
         start = (height + 1) // 2 - 1 if height % 2 else height // 2 - 1
         half = flat[: start + 1, start]
         rows = []

@@ -177,7 +177,7 @@ class BatchNormalization(_ScaleAndShift):
         shape = list(lengths.values())
         if len(lengths) > 1:
             shape = [lengths.get(each, 1) for each in range(input_shape.rank)]
-        # At least float32, whatever the layer computes in.
+        # At least float32, whatever dtype the layer computes in.
         wide = "float32" if self.dtype in ("float16", "bfloat16") else self.dtype
         kept: dict[str, Any] = {"dtype": wide, "experimental_autocast": False}
         self.add_scale_and_shift(shape, **kept)

@@ -90,7 +90,7 @@ class Registry:
     """Objects of one kind by name.
 
     Args:
-        kind: what they are, for errors ('activation function').
+        kind: a word for them in errors ('activation function').
         items: classes and functions by their names; more than one name may mean one object.
     """
 
@@ -118,10 +118,10 @@ class Registry:
         return found
 
     def get(self, identifier: Any) -> Any:
-        """Returns the object that an identifier stands for.
+        """Resolves an identifier to an object.
 
         Args:
-            identifier: None (returned as it is), an object, a class, a name, or a config.
+            identifier: None (returned unchanged), an object, a class, a name, or a config.
 
         Raises:
             ValueError: the identifier is unknown.

@@ -35,8 +35,8 @@ def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
     """The bias, repeated for each example: float32 `(batch, units)`."""
     weight_key = getattr(weight_column, "key", weight_column)
     given = features if isinstance(features, Mapping) else {"features": features}
-    # The weights are left out, so that predicting needs none; strings and sparse tensors last, they
-    # live on the host.
+    # Weights are excluded, so that predicting needs none; strings and sparse tensors come last, as
+    # they live on the host.
     candidates = [
         convert_to_tensor_or_sparse_tensor(v) for k, v in given.items() if k != weight_key
     ]

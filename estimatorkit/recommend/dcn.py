@@ -85,7 +85,7 @@ class DCN(Recommender):
             )
         matrices: dict[str, Any] = {"rank": rank, "experts": experts} if version == 2 else {}
         kind: Any = CrossNetworkV2 if version == 2 else CrossNetwork
-        kind(cross_layers, **matrices)  # its errors
+        kind(cross_layers, **matrices)  # raises if invalid
 
         def interaction(inputs: Inputs) -> Tensor:
             cross = layer(kind, "cross", num_layers=cross_layers, **matrices)(inputs.flat)

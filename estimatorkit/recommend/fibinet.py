@@ -63,7 +63,7 @@ class FiBiNET(Recommender):
         bilinear_type: str = "interaction",
         reduction_ratio: int = 3,
     ) -> None:
-        SqueezeExcitation(reduction_ratio)  # their errors
+        SqueezeExcitation(reduction_ratio)  # raises if invalid
         BilinearInteraction(bilinear_type)
 
         def interaction(inputs: Inputs) -> Tensor:

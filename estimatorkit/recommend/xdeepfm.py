@@ -68,7 +68,7 @@ class xDeepFM(Recommender):
             "split_half": cin_split_half,
             "activation": cin_activation_fn,
         }
-        CompressedInteraction(**cin)  # its errors
+        CompressedInteraction(**cin)  # raises if invalid
 
         def interaction(inputs: Inputs) -> Tensor:
             maps = layer(CompressedInteraction, "cin", **cin)(inputs.fields)

@@ -67,7 +67,7 @@ class CompiledSegment:
             [name for name in taken if name in changed],
             changed,
         )
-        # What is overwritten without being read keeps its value only if faults are awaited.
+        # A value that is overwritten without being read is kept only while faults are pending.
         self._overwritten = set(changed) - set(self._access.donated)
         self._ahead = 0
         self._compiling = threading.RLock()
@@ -78,7 +78,7 @@ class CompiledSegment:
             self._constants = large_constants(segment)
         self._device = device_named(segment.device)
         self._is_quick = True
-        self._is_soon = True  # the same, of every call
+        self._is_soon = True  # the same, for every call
         self._may_not_end = any(map(may_not_end, segment.ops))
         state.several_devices = state.several_devices or segment.device != DEFAULT
 
@@ -94,7 +94,7 @@ class CompiledSegment:
     def start(self, values: dict[Any, Any]) -> None:
         """Like a call, but does not wait for faults (see `raise_fault`)."""
         inputs = [
-            values[tensor] if tensor in values else self._constants[tensor]  # a feed wins
+            values[tensor] if tensor in values else self._constants[tensor]  # feeds win
             for tensor in self._traced
         ]
         static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
@@ -104,7 +104,7 @@ class CompiledSegment:
         )
         executable = self._executables.get(key)
         if executable is None:
-            with self._compiling:  # threads that come with the same shapes wait for one compilation
+            with self._compiling:  # equal shapes wait for one compilation
                 executable = self._executables.get(key) or self._compile(static)
                 outputs, changed, faults = self._run(executable, inputs)
                 self._keep(key, executable)
@@ -117,7 +117,7 @@ class CompiledSegment:
             values[tensor] = value
         values[self] = (*outputs, *changed)[-1:]
         self._ahead += 1
-        if self._ahead >= MOST_AHEAD:  # threads may pass it together
+        if self._ahead >= MOST_AHEAD:  # several threads may get past it
             self._ahead = 0
             self.wait(values)
 
@@ -147,7 +147,7 @@ class CompiledSegment:
                     with watch.running():
                         outputs, changed, faults = executable(*given, watch.number)
                         for result in (*outputs, *changed)[-1:]:
-                            watch.wait(result)  # interrupted: the values of the last iteration
+                            watch.wait(result)  # interrupted: the values after the last iteration
                 else:
                     outputs, changed, faults = executable(*given)
                 if faults and self._overwritten and self._error(faults[0]) is not None:
@@ -186,8 +186,8 @@ class CompiledSegment:
                 except RuntimeError:
                     if not result.is_deleted():
                         raise
-                # A run of another thread has taken the variable over: what it makes of it comes
-                # after this call.
+                # A run of another thread has taken the variable: the value it produces follows this
+                # call.
                 with self._state.lock:
                     result = self._state.values.get(self._access.changed[-1])
 
@@ -197,7 +197,7 @@ class CompiledSegment:
         names = state_names(self.segment)
 
         def segment(inputs: Any, kept: Any, donated: Any, number: Any = None) -> Any:
-            self._state.compilations[self._name] += 1  # traced once a compilation
+            self._state.compilations[self._name] += 1  # traced once per compilation
             self._watch.add(inputs, list(static.values()))
             values = dict(zip(taken, [*kept, *donated], strict=True))
             with cancellable(number):
@@ -265,7 +265,7 @@ class HostSegment:
         local = {tensor: np.asarray(finished(values[tensor])) for tensor in self._segment.inputs}
         state = self._state
         names = state.own(self._segment.reads)
-        variables: dict[str, Any] = dict.fromkeys(self._segment.reads)  # None where others hold it
+        variables: dict[str, Any] = dict.fromkeys(self._segment.reads)  # None if held elsewhere
         variables.update(zip(names, state.read(names), strict=True))
         interpret(
             self._segment.ops,
@@ -281,7 +281,7 @@ class HostSegment:
         state.held.end(written, (), [variables[name] for name in written.changed])
         for tensor in self._segment.outputs:
             values[tensor] = np.asarray(local[tensor], tensor.dtype.numpy_dtype)
-        state.raise_if_cancelled()  # Python functions and datasets do not look by themselves
+        state.raise_if_cancelled()  # Python functions and datasets do not check for themselves
 
 
 class InitializerSegment:
@@ -296,8 +296,8 @@ class InitializerSegment:
         self._state = state
         names = changed_names(segment)
         self._access = Access.of([], segment.random, names)
-        # As the results of executables are: arrays put on a device by name would be another
-        # kind of argument, for which the step is compiled once more.
+        # Unnamed devices, as for results of executables: arrays put on a named device would be a
+        # different kind of argument, for which the step would be compiled again.
         self._device = None if segment.device == DEFAULT else device_named(segment.device)
         ops = [tensor.op for op in segment.ops for tensor in op.inputs]
         self._dtypes = {op.name: op.attrs["dtype"] for op in ops if role_of(op) is Role.VARIABLE}
@@ -306,7 +306,7 @@ class InitializerSegment:
         """Runs the segment: reads fed constants from `values` and adds its outputs."""
         segment, state, access = self._segment, self._state, self._access
         local = {
-            tensor: np.asarray(finished(values[tensor]))  # a feed wins
+            tensor: np.asarray(finished(values[tensor]))  # a feed takes precedence
             if tensor in values
             else tensor.op.attrs["value"]
             for tensor in segment.inputs
@@ -348,9 +348,9 @@ class InitializerSegment:
 def _is_interpretable(op: Operation, largest: int) -> bool:
     """Whether NumPy computes an operation like XLA, and hardly slower."""
     row = registry.lookup(op.type)
-    if row.numpy_kernel is None or (row.random and op.outputs[0].dtype is not float32):
+    if row.numpy_kernel is None or (row.semantics.random and op.outputs[0].dtype is not float32):
         return False
-    if row.context:  # a loop may take any number of steps
+    if row.placement.context:  # a loop may take any number of steps
         return False
     return all((each.shape.num_elements() or 0) <= largest for each in op.outputs)
 
@@ -373,7 +373,7 @@ class PlanRunner:
         self._compiled = [step for step in self._steps if isinstance(step, CompiledSegment)]
         last = self._levels[-1] if self._levels else []
         self._last = last[0] if len(last) == 1 and isinstance(last[0], CompiledSegment) else None
-        # JAX may read a fed array in place: the caller must not get it back while it does.
+        # JAX may read a fed array in place: the caller must not get it back meanwhile.
         self._waits = [
             step.wait for step in self._compiled if set(step.segment.inputs) & set(plan.feeds)
         ]
@@ -439,7 +439,7 @@ class PlanRunner:
                 else:
                     self._run_together(steps, values)
         else:
-            if not self.plan.segments:  # of constants and feeds only
+            if not self.plan.segments:  # only constants and feeds
                 trace.add("constants", default_name(), "", time.time_ns())
             for segment, step in zip(self.plan.segments, self._steps, strict=True):
                 where = "host" if segment.place == "host" else segment.device or default_name()

@@ -101,7 +101,7 @@ class StepLoop(ABC):
     def describe(self) -> str:
         """A description: the plan of a step, and how many steps run in one call."""
 
-    def leave(self, interrupted: bool = False) -> None:  # noqa: B027 (most have nobody to tell)
+    def leave(self, interrupted: bool = False) -> None:  # noqa: B027 (most run alone)
         """Tells other processes that run the same steps that this one stops.
 
         Args:

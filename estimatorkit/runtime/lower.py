@@ -28,6 +28,7 @@ from estimatorkit.core.errors import (
 from estimatorkit.core.faults import Fault, FaultTest
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.indexed_slices import may_hold_surplus
+from estimatorkit.core.registry import folding
 from estimatorkit.core.shapes import TensorShape, as_shape, differ
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -93,7 +94,7 @@ def interpret(
             _input(position, rewriting.resolve(tensor), row, values, state, rewriting)
             for position, tensor in enumerate(op.inputs)
         ]
-        if not host and (not row.takes_shards or op.name in shared):
+        if not host and (not row.placement.takes_shards or op.name in shared):
             inputs = list(map(whole, inputs))
         marks: list[tuple[Any, int]] = []
         if row.fault is not None and (host or is_collecting()) and op.attrs.get("_checked", True):
@@ -101,7 +102,11 @@ def interpret(
             if host:
                 raise_found(op, faults)
             else:
-                static = range(len(inputs)) if not differentiable else row.static_positions(attrs)
+                static = (
+                    range(len(inputs))
+                    if not differentiable
+                    else row.semantics.static_positions(attrs)
+                )
                 inputs, marks = tested(op, inputs, faults, static)
         try:
             if instead is not None and op in instead:
@@ -133,12 +138,12 @@ def interpret(
         if not host:
             outputs = marked(outputs, marks)
             _check_sizes(op, outputs)
-        updates = row.updated_positions(attrs)
+        updates = row.semantics.updated_positions(attrs)
         new_state, outputs = outputs[: len(updates)], outputs[len(updates) :]
         for position, new in zip(updates, new_state, strict=True):
             name = op.inputs[position].op.name
             _check_assigned(op, op.inputs[position].op, new)
-            if not host and "functions" not in op.attrs:  # which commit within
+            if not host and "functions" not in op.attrs:  # functions commit inside
                 new = committed(state.get(name), new)
             state[name] = new
         for tensor, value in zip(op.outputs, outputs, strict=True):
@@ -153,7 +158,7 @@ def _faults_of(op: Operation, row: registry.OpDef, inputs: list[Any]) -> list[Fa
     test = cast(FaultTest, row.fault)
     try:
         faults = test(inputs, op.attrs)
-    except _REFUSALS as error:  # shapes that do not fit
+    except _REFUSALS as error:  # incompatible shapes
         raise _refused(op, inputs, error) from error
     return [each for each in faults if not may_hold_surplus(op.inputs[each.position])]
 
@@ -167,7 +172,7 @@ def _input(
     rewriting: Rewriting,
 ) -> Any:
     if tensor.dtype is resource:
-        return None if position in row.overwrites else state[tensor.op.name]
+        return None if position in row.semantics.overwrites else state[tensor.op.name]
     value = values.get(tensor)
     return rewriting.value(tensor) if value is None else value
 
@@ -181,15 +186,15 @@ def _run_kernel(
     host: bool,
     context: Any,
 ) -> Sequence[Any]:
-    if row.effects:
-        trust.check(op, row.has_effects(attrs), inputs)
+    if row.semantics.effects:
+        trust.check(op, row.semantics.has_effects(attrs), inputs)
     if host:
-        extra = {"context": context} if row.context else {}
-        if row.random:
+        extra = {"context": context} if row.placement.context else {}
+        if row.semantics.random:
             extra["key"] = np.asarray(state[op.name])
             state[op.name] = extra["key"] + np.array([0, 0, 1], np.uint32)
-        if row.where == "host":
-            return registry.as_declared(row.kernel(*inputs, **attrs, **extra), op.outputs)
+        if row.placement.where == "host":
+            return folding.as_declared(row.kernel(*inputs, **attrs, **extra), op.outputs)
         if row.numpy_kernel is None:
             raise InvalidArgumentError.explained(
                 f"{op.type} cannot process strings on a device",
@@ -197,24 +202,24 @@ def _run_kernel(
                 made_at=op.source,
                 op=op,
             )
-        return registry.in_numpy(row, inputs, attrs, op.outputs, **extra)
-    if row.random:
+        return folding.in_numpy(row, inputs, attrs, op.outputs, **extra)
+    if row.semantics.random:
         word = state[op.name]
         state[op.name] = word.at[2].add(np.uint32(1))
         result = row.kernel(*inputs, **attrs, key=random_key(word))
     else:
-        known = registry.fold(row, inputs, attrs, op.outputs)
+        known = folding.fold(row, inputs, attrs, op.outputs)
         if known is not None:
             return known
         if row.foldable:  # what NumPy may not compute, it must not compute in the kernel either
-            static = row.static_positions(attrs)
+            static = row.semantics.static_positions(attrs)
             inputs = [
                 jax.numpy.asarray(each)
                 if isinstance(each, (np.ndarray, np.generic)) and at not in static
                 else each
                 for at, each in enumerate(inputs)
             ]
-        with registry.quiet():  # constants are NumPy's
+        with folding.quiet():  # constants are NumPy's
             result = row.kernel(*inputs, **attrs)
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
@@ -233,7 +238,7 @@ def _run_with_own_gradient(
     backward = gradients.backward_function(op)
     if backward is None:
         outputs = list(map(jax.lax.stop_gradient, run(*inputs)))
-        for at, position in enumerate(row.updated_positions(op.kernel_attrs)):
+        for at, position in enumerate(row.semantics.updated_positions(op.kernel_attrs)):
             old = state[op.inputs[position].op.name]
             outputs[at] = _read_as(old, outputs[at])
         return outputs
@@ -332,7 +337,7 @@ def call_function(
         else:
             values[tensor] = value
     for op in function.ops:
-        if registry.lookup(op.type).random:
+        if registry.lookup(op.type).semantics.random:
             state[op.name] = state_in_body(split_key(key, op.index))
     interpret(function.ops, values, state, host=False, differentiable=True, instead=instead)
     changed = [state[function.inputs[position].op.name] for position in function.updated]

@@ -112,7 +112,7 @@ class ResourceStore:
         self.depth = 0
         self._settled = threading.Condition(self.mutex)
         self._changing: set[str] = set()
-        self._waiting: dict[int, Access] = {}  # in the order of their coming
+        self._waiting: dict[int, Access] = {}  # in order of arrival
         self._tickets = itertools.count()
         self._being_read: Counter[int] = Counter()
 

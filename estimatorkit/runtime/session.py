@@ -157,14 +157,14 @@ class Session:
             key = (kind, fetches, *(feed_dict or ()))
         try:
             run = self._runs.get(key)
-        except TypeError:  # a nested structure cannot be a key as it is
+        except TypeError:  # a nested structure cannot be a dict key as it is
             run = None
             key = (structure_key(fetches), *(feed_dict or ()))
             run = self._runs.get(key)
         if self._stopped:
             self._check_open()
         if run is None:
-            with self._preparing:  # threads that begin together compile once
+            with self._preparing:  # threads that start together compile once
                 run = self._runs.get(key)
                 if run is None:
                     run = self._runs[key] = self._prepare(fetches, tuple(feed_dict or ()))
@@ -330,12 +330,12 @@ class Session:
                 made_at=variable.op.source,
             )
         name = variable.op.name
-        if copy:  # donation must not reach into the caller's array
+        if copy:  # donation must not reach the caller's array
             array = np.array(array)
         elif array.nbytes >= _LARGE and not variable.dtype.on_host:
             with x64():
                 array = self.state.initial(name, array, None)
-                array.block_until_ready()  # then the host's memory is free
+                array.block_until_ready()  # then the host's copy can be freed
         self.state.put(name, array)
 
     # -- life

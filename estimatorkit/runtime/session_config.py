@@ -19,7 +19,7 @@ _logger = logging.getLogger("estimatorkit")
 _IN_EFFECT = {
     *("allow_soft_placement", "log_device_placement", "device_count", "operation_timeout_in_ms"),
     "graph_options",
-    "device_filters",  # a task of a cluster reaches the parameter servers and itself, and no others
+    "device_filters",  # a task reaches the parameter servers and itself, and no others
 }
 _told: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""What the tests of datasets share: a stand-in for tracing, and pipelines as plain Python."""
+"""Shared by the tests of datasets: a stand-in for tracing, and pipelines in plain Python."""
 
 from __future__ import annotations
 

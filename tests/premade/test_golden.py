@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as tf_v1
+import estimatorkit as tf_v1
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.layers.feature_column import NumericColumn, numeric_column
 from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
@@ -129,9 +129,7 @@ def as_here(name: str) -> str | None:
 
 
 @sweep("name", CASES, quick=4)
-def test_training_evaluation_and_prediction_agree_with_tensorflow(
-    name: str, tmp_path: Path
-) -> None:
+def test_training_evaluation_and_prediction_match_tensorflow(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     estimator = estimator_of(case, tmp_path)
     steps = STEPS.get(name, ABOUT["steps"])

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimatorkit.compat.arguments import signature_of
+from estimatorkit.compat.train.optimizers import contrib_rules
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.train.optimizers import contrib_rules, optimizer_rules as rules
+from estimatorkit.train.optimizers import optimizer_rules as rules
 from estimatorkit.train.optimizers.update_rule import UpdateRule
 
 # TensorFlow's parameter names in order, and their names here.

@@ -46,7 +46,7 @@ from estimatorkit.runtime.xla.placement import available
 
 mock = unittest.mock
 
-# Those of TensorFlow's tests.
+# As in TensorFlow's tests.
 _SEED = 87654321
 
 
@@ -125,7 +125,7 @@ class TestCase(absltest.TestCase):
     Assertions accept tensors, which they evaluate in the default session.
     """
 
-    # Of the class: a test case's own `setUp` may not call this one's.
+    # On the class: a test case's own `setUp` may not call this one.
     _temporary: str | None = None
     _cached: Session | None = None
 

@@ -93,7 +93,7 @@ class CacheIterator(UnaryIterator):
                 raise
             else:
                 self._add(rows)
-                if self._input.failing:  # these rows come first
+                if self._input.failing:  # these rows precede the error
                     return
 
     def _add(self, rows: Columns) -> None:
@@ -121,7 +121,7 @@ class CacheIterator(UnaryIterator):
         while not self._complete and (self._cached < rows or self._failures < failures):
             try:
                 self._read_until(max(rows, self._cached + 1))
-            except Exception:  # raised before, unless it is another one
+            except Exception:  # already raised, unless it is a different one
                 if self._failures > failures:
                     raise
         self._position = min(state["position"], self._cached)

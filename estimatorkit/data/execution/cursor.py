@@ -117,7 +117,7 @@ class Cursor:
             self._iterator.restart(epoch)
         self._plan = dataset._plan
         self._block: Block | None = None
-        self._rest: Block | None = None  # the rest of a block of several shapes
+        self._rest: Block | None = None  # the rest of a block with several shapes
         self._prepare: Prepare | None = None
         self._ended = False
         self._number = 0  # of the next element to be read
@@ -338,7 +338,7 @@ class Cursor:
         """Releases the iterator's resources; idempotent."""
         self._closed = True
         end = time.monotonic() + CLOSE_SECS
-        if self.lock.acquire(timeout=CLOSE_SECS):  # another thread may wait for an element
+        if self.lock.acquire(timeout=CLOSE_SECS):  # another thread may be waiting for an element
             try:
                 left = max(0.0, end - time.monotonic())
                 if self._next is None or wait([self._next], left).done:

@@ -106,9 +106,9 @@ class GeneratorIterator(BlockIterator):
                 continue
             try:
                 if isinstance(leaf, (np.ndarray, np.generic)) and not spec.dtype.on_host:
-                    # A copy: a generator may yield one buffer again and again.
+                    # A copy: a generator may yield the same buffer repeatedly.
                     array = np.array(leaf, spec.dtype.numpy_dtype, order="C")
-                else:  # Python's numbers must fit
+                else:  # Python numbers must fit
                     array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
             except (TypeError, ValueError) as error:
                 raise InvalidArgumentError.explained(
@@ -130,7 +130,7 @@ class GeneratorIterator(BlockIterator):
         return {"position": self._position, "checksum": self._checksum}
 
     def _restore(self, state: State) -> None:
-        if not self._ahead or not self._unused:  # else it is at its beginning
+        if not self._ahead or not self._unused:  # otherwise it is at its beginning
             self._rewind()
         if self._witness.wanted:
             self._look_ahead(1)  # other elements are found before any is lost

@@ -260,7 +260,7 @@ class BatchIterator(UnaryIterator):
         rows = self._input.next_block(n * self._size)
         count = count_rows(rows)
         if count < self._size:
-            if self._input.failing:  # the rows read for this batch are lost with it
+            if self._input.failing:  # rows already read for this batch are lost with it
                 self._input.next_block(1)
             if self._drop_remainder:
                 raise end_of_sequence()

@@ -67,7 +67,7 @@ class ReplayIterator(UnaryIterator):
                 self._produce(max(1, min(rows - self._position, SKIP_ROWS)))
             except OutOfRangeError:
                 return
-            except Exception:  # raised before, unless it is another one
+            except Exception:  # already raised, unless it is a different one
                 if self._failures > failures:
                     raise
 

@@ -325,11 +325,11 @@ def _differing(plan: Plan) -> set[Tensor]:
             continue
         row = registry.lookup(op.type)
         inputs = [plan.rewriting.resolve(tensor) for tensor in op.inputs]
-        differs = row.random or (row.where == "host" and not row.pure)
+        differs = row.semantics.random or (row.placement.where == "host" and not row.semantics.pure)
         differs = differs or any(tensor in found for tensor in inputs)
         if not differs:
             continue
-        for position in row.updated_positions(op.attrs):
+        for position in row.semantics.updated_positions(op.attrs):
             if op.inputs[position].dtype is resource:
                 raise _different_values(op, op.inputs[position].op)
         found.update(op.outputs)

@@ -404,12 +404,14 @@ class RemotePart:
         self.task = part.task
         every = [each for op in part.ops for each in (op, *operations_within(op))]
         rows = [registry.lookup(op.type) for op in every]
-        self.waits = any(row.holder for row in rows)
+        self.waits = any(row.placement.holder for row in rows)
         self.place = state.cluster.placer.described(part.ops[-1])
         self.last = part.ops[-1].name
         types = Counter(op.type for op in part.ops)
         self.label = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
-        self._random = [op.name for op, row in zip(every, rows, strict=True) if row.random]
+        self._random = [
+            op.name for op, row in zip(every, rows, strict=True) if row.semantics.random
+        ]
         self._graph = SerializedPartition.of(part, self.gives, state.placer.soft, optimize)
         self._state = state
         self._known = -1

@@ -31,7 +31,7 @@ class Program:
     """
 
     def __init__(self, part: SerializedPartition, held: ResourceStore) -> None:
-        graph, fed, fetched, targets = part.load(_register_all)
+        graph, fed, fetched, targets = part.load()
         self._part = part
         self._held = held
         self._given = [name for name in part.inputs if name not in part.kept]
@@ -87,10 +87,6 @@ def _numbers_read(
     handles = [tensor.op.inputs[0].op for tensor in fetched if tensor.op.inputs]
     are_numbers = all(handle.attrs["shape"].rank == 0 for handle in handles)
     return [handle.name for handle in handles] if are_numbers else []
-
-
-def _register_all() -> None:
-    import estimatorkit.op_types  # noqa: F401  (with the layers above this one)
 
 
 def program_name(part: SerializedPartition) -> str:

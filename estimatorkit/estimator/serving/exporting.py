@@ -633,7 +633,7 @@ def _model(session: Session, fetches: list[Tensor], feeds: list[Tensor]) -> Call
     plan = make_plan(session.graph, fetches, [], feeds, session.state.placer)
     ops = [op for segment in plan.segments if segment.place == "device" for op in segment.ops]
     rows = [registry.lookup(op.type) for op in ops]
-    if all(row.numpy_kernel is not None and not row.random for row in rows):
+    if all(row.numpy_kernel is not None and not row.semantics.random for row in rows):
         plan = plan.with_on_host(ops)
     runner = PlanRunner(plan, cast(LocalState, session.state))  # models are exported by one process
     return lambda *given: runner.run(given)

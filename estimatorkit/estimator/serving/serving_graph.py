@@ -237,9 +237,9 @@ class _Writer:
     def _copy_variable_named(self, op: Operation) -> None:
         """Copies the variable that an operation reads by its name: the ids of a dynamic table.
 
-        Other holders may have a shared name, which is no operation's.
+        Other holders may have a shared name, which no operation has.
         """
-        name = op.attrs.get(registry.lookup(op.type).holder)
+        name = op.attrs.get(registry.lookup(op.type).placement.holder)
         if not isinstance(name, str) or name not in self._operations:
             return
         if role_of(op.graph.get_operation_by_name(name)) is Role.VARIABLE:
@@ -328,7 +328,7 @@ class _Writer:
         for variable in segment.reads:
             attrs = self._session.graph.get_operation_by_name(variable).attrs
             shape = attrs["shape"]
-            if not shape.is_fully_defined():  # it no longer changes
+            if not shape.is_fully_defined():  # immutable from now on
                 shape = np.shape(self._session.state.values[variable])
             taken.append(_abstract([*shape], attrs["dtype"]))
         function = jax.jit(polymorphic_function(segment))

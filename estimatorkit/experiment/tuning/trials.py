@@ -76,7 +76,7 @@ def tune(
     Args:
         trials: how many in all; those of an earlier search with the same settings count.
         processes: how many run at once.
-        restart: keep an earlier search beside the new one.
+        restart: keep an earlier search next to the new one.
         show: gets each trial that has ended.
 
     Returns:
@@ -180,7 +180,7 @@ def _run_in_processes(
 
 
 def work(folder: Path, trials: int, index: int) -> None:
-    """Runs trials in this process; what it logs goes to a file in the folder."""
+    """Runs trials in this process, which logs to a file in the folder."""
     sys.stderr = (folder / f"process-{index}.log").open("a", encoding="utf-8", buffering=1)
     logger.setLevel(logging.ERROR)
     experiment = load_experiment(folder / EXPERIMENT)
@@ -190,7 +190,7 @@ def work(folder: Path, trials: int, index: int) -> None:
 
 
 def run_trial(folder: Path, experiment: Experiment, settings: Settings, report: Report) -> None:
-    """Trains with some settings in a folder of its own, and reports its evaluations."""
+    """Trains with some settings in a separate folder, and reports the evaluations."""
     chosen = selection(experiment)
     name = f"trial-{report.number}"
     overrides = [_override(key, value) for key, value in settings.items()]

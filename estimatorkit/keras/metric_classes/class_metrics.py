@@ -23,7 +23,7 @@ class IoU(StreamingMetric):
         num_classes: the number of classes.
         target_class_ids: the classes to average over.
         name, dtype: see `Metric`.
-        ignore_class: a label whose examples are left out.
+        ignore_class: a label whose examples are excluded.
         sparse_y_true, sparse_y_pred: whether labels and predictions are class indices; otherwise
             the class is the argmax along `axis`.
         axis: the axis of the classes.
@@ -210,7 +210,7 @@ class FBetaScore(StreamingMetric):
 
     Args:
         average: None for a score per class; 'macro' for their mean, 'weighted' for their mean
-            weighted by the number of labels, 'micro' for the score over all classes together.
+            weighted by the number of labels, 'micro' for the score over all classes.
         beta: how much more recall counts than precision.
         threshold: predictions above it are positive; by default, the highest of each example is.
         name, dtype: see `Metric`.

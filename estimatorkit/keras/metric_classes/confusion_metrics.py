@@ -306,7 +306,7 @@ class PrecisionAtRecall(_Constrained):
 
     Args:
         recall: the least recall, in [0, 1].
-        num_thresholds: the number of evenly spaced thresholds to try; 1 stands for 0.5.
+        num_thresholds: the number of evenly spaced thresholds to try; 1 means 0.5.
         class_id: the only class to consider; all by default.
         name, dtype: see `Metric`.
 

@@ -45,7 +45,7 @@ class _OfValues(StreamingMetric):
                 convert_to_tensor(weights, dtype_hint=self._dtype, name="weights"), self._dtype
             )
             rank, wanted = weights.shape.rank, tensor.shape.rank
-            if rank and wanted == 0:  # one value of the whole batch counts once for each weight
+            if rank and wanted == 0:  # a single value for the whole batch counts once per weight
                 tensor = tensor * filling.ones_like(weights)
             elif rank and wanted is not None and rank < wanted - 1:
                 tensor = type(self)._drop(tensor, list(range(rank, wanted)))
@@ -151,7 +151,7 @@ class MeanMetricWrapper(Mean):
         return super().update_state(values, masked_weights(values, guesses, sample_weight))
 
     def _cast(self, tensor: Tensor) -> Tensor:
-        # Not where it is of that dtype: a loss looks for the softmax that made it.
+        # Unchanged if it has the dtype: a loss looks for the softmax that produced it.
         return tensor if tensor.dtype is self._dtype else elementwise.cast(tensor, self._dtype)
 
     def get_config(self) -> dict[str, Any]:

@@ -63,7 +63,7 @@ _REGISTRY = Registry("metric function", {**FUNCTIONS, **{each.__name__: each for
 
 
 def get(identifier: Any) -> Any:
-    """Returns the metric that an identifier stands for.
+    """Resolves an identifier to a metric.
 
     Args:
         identifier: None, a name ('mse', 'AUC'), a config, a function or a `Metric`.
@@ -115,10 +115,10 @@ _SHORT = {"acc": "accuracy", "ce": "crossentropy"}
 
 
 def as_metric(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
-    """Returns the metric that an element of `metrics` in a model's `compile` stands for.
+    """Resolves an element of `metrics` in a model's `compile` to a metric.
 
     Args:
-        identifier: see `get`. 'accuracy' ('acc') and 'crossentropy' ('ce') stand for the variant
+        identifier: see `get`. 'accuracy' ('acc') and 'crossentropy' ('ce') mean the variant
             for two classes, class indices or one-hot labels, depending on the shapes.
         y_true, y_pred: labels and predictions, or their shapes.
 

@@ -281,7 +281,7 @@ class Nadam(_Adaptive):
 
     def _decayed_lr(self, var_dtype: Any) -> Tensor:
         rate: Tensor = self._get_hyper("learning_rate", var_dtype)
-        return rate  # `decay` is that of the momentum
+        return rate  # `decay` is the momentum's
 
     def _prepare(self, var_list: Sequence[Variable] = ()) -> dict[Any, Any]:  # type: ignore[override]
         cache: Any = self._own_variable("momentum_cache", 1.0)

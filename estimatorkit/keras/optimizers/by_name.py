@@ -29,12 +29,12 @@ _REGISTRY = Registry("optimizer", _CLASSES)
 
 
 def get(identifier: Any, **kwargs: Any) -> Any:
-    """Returns the optimizer that an identifier stands for.
+    """Resolves an identifier to an optimizer.
 
     Source: `tf.keras.optimizers.get`.
 
     Args:
-        identifier: an optimizer, also one of `train` (returned as it is), a name such as 'adam' in
+        identifier: an optimizer, also one of `train` (returned unchanged), a name such as 'adam' in
             any case, or a config that `serialize` returned.
         **kwargs: `use_legacy_optimizer`, accepted for Keras' signature.
 

@@ -21,7 +21,7 @@ from estimatorkit.layers import activations, constraints, initializers, regulari
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.ops.array import array, joining
 
-# How an argument's name ends, and what reads and describes its value.
+# The suffix of an argument's name, and the functions that read and serialize its value.
 _KINDS = {
     "initializer": (initializers.get, initializers.serialize),
     "regularizer": (regularizers.get, regularizers.serialize),

@@ -112,7 +112,7 @@ class TableEmbeddingColumn(EmbeddingColumn):
 
     table: EmbeddingTable = field(default_factory=EmbeddingTable)
 
-    packs_ids = False  # slices on the device would lie between the ids and their rows on the host
+    packs_ids = False  # slices on the device would separate the ids from their rows on the host
 
     def _table(self, weights: WeightMaker) -> Any:
         return self.table.made_for(self, weights)

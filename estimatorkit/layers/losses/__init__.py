@@ -1,7 +1,7 @@
 """Losses, as `tf.losses`: one number from labels, predictions and weights, put into the collection
 LOSSES.
 
-`reduction` has what they share; `distances` and `classification` hold them by kind; `collected`
+`reduction` holds the shared parts; `distances` and `classification` hold them by kind; `collected`
 looks them up again.
 """
 

@@ -147,7 +147,7 @@ def mean_pairwise_squared_error(
             array.reshape(differences, rows),
             array.reshape(filling.ones_like(differences) * present, rows),
         )
-        # One number an example, with as many dimensions as its weights have.
+        # One number per example, with the rank of the weights.
         each = joining.concat([shape[:1], filling.ones_like(shape[1:])], 0)
         return array.reshape(pairs, each) * fitting
 

@@ -121,7 +121,7 @@ def compute_weighted_loss(
     note_loss_reduction(chosen)
     with get_default_graph().name_scope(scope or "weighted_loss"):
         values = convert_to_tensor(losses, name="losses")
-        # Of 16 bits neither the sum nor the number of losses would be exact.
+        # In 16 bits neither the sum nor the number of losses would be exact.
         given = values.dtype
         if given is not float64:
             values = elementwise.cast(values, float32)

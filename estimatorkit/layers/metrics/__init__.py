@@ -1,6 +1,6 @@
 """Streaming metrics in graph form, as `tf.metrics`: each function gives `(value, update_op)`.
 
-`streaming` says what a metric is; `means`, `confusion`, `curves`, `classes`, `top_k`, `ranking` and
+`streaming` defines metrics; `means`, `confusion`, `curves`, `classes`, `top_k`, `ranking` and
 `click_models` hold the metrics by kind; `thresholds` counts decisions at many thresholds at once.
 """
 

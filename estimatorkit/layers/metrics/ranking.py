@@ -2,9 +2,9 @@
 
 A list is a row of a batch, `(batch, list_size)`, or, with `groups`, all examples of a group (a
 user's impressions) in all batches. Rows are summed on the device, as any metric. Examples of groups
-are kept on the host until the value is asked for, exactly and in memory proportional to their
-number (that of the session's largest evaluation); a step is then one run. Their number is a local
-variable, which says how many of the kept examples count: resetting it resets the metric.
+are kept on the host until the value is read, exactly and in memory proportional to their
+number (that of the session's largest evaluation); a step is then one run. A local variable counts
+the kept examples that are valid: resetting it resets the metric.
 
 Labels below 0 are padding. Definitions, weights included, are those of TensorFlow Ranking
 (`tfr.keras.metrics`): a list's weight is the mean of its items' weights by relevance, and a list
@@ -304,7 +304,7 @@ def group_auc(
     """The mean of the groups' areas under the ROC curve, weighted by their impressions (GAUC).
 
     Zhu et al. 2017, "Optimized Cost per Click in Taobao Display Advertising" (arXiv:1703.02091).
-    Exact, equal predictions included. Groups of one class are left out. Examples are kept in host
+    Exact, equal predictions included. Groups of one class are excluded. Examples are kept in host
     memory, about 20 bytes each, until the next evaluation.
 
     Args:

@@ -1,7 +1,7 @@
 """What every metric is made of: sums over the examples seen, and a formula of these sums.
 
 `streaming` makes a local variable for each sum (`metric_variable`: collections LOCAL_VARIABLES and
-METRIC_VARIABLES, so that no checkpoint holds them and each evaluation starts them anew), adds to it
+METRIC_VARIABLES, so that no checkpoint holds them and each evaluation restarts them), adds to it
 in `update_op`, and computes `value` from them; `keras.metric_classes.metric` does the same for
 objects. Updates are pure device operations, so an evaluation can run many batches in one XLA call;
 sums, not means of batches, are kept, so a short last batch counts by its examples. Sums are
@@ -44,7 +44,7 @@ def metric_variable(
         shape: its shape, fully known.
         dtype: its dtype.
         name: its name, below the name scope in force.
-        initial_value: what it starts with; 0 by default.
+        initial_value: its initial value; 0 by default.
     """
     start = np.zeros(shape, dtype.as_numpy_dtype) if initial_value is None else initial_value
     return Variable(
@@ -90,7 +90,7 @@ def streaming(
 
     Args:
         name: its name scope.
-        sums: makes what a batch adds to each sum.
+        sums: computes a batch's contribution to each sum.
         formula: the metric from the sums, in that order.
         metrics_collections, updates_collections: collections that take the value and the update.
         updated_formula: what the update gives, where that is not the metric.

@@ -61,7 +61,7 @@ def _only(ids: Tensor, class_id: int) -> Tensor:
 
 
 def _elements(ids: Tensor) -> Tensor:
-    """Where each element of a set stands for the first time."""
+    """Marks the first occurrence of each element of a set."""
     places = filling.range_(array.shape(ids)[-1])
     earlier = elementwise.less(array.expand_dims(places, 0), array.expand_dims(places, 1))
     same = elementwise.equal(array.expand_dims(ids, -1), array.expand_dims(ids, -2))

@@ -238,7 +238,7 @@ def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
             received=multiples.shape,
             made_at=inputs[0].op.source,
         )
-    if multiples is None or dims is None or (multiples < 0).any():  # the last is refused in a run
+    if multiples is None or dims is None or (multiples < 0).any():  # negative ones raise when run
         known = inputs[0].shape.rank
         if known is None and inputs[1].shape.rank == 1:
             known = inputs[1].shape[0]

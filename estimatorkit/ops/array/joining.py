@@ -310,7 +310,7 @@ def _infer_split(inputs: Any, attrs: Any) -> list[Spec]:
 
 def _split(x: Any, sizes: Any, axis: int, module: Any = jnp) -> Any:
     length = x.shape[axis]
-    is_known = isinstance(length, int)  # not so in an export of any length
+    is_known = isinstance(length, int)  # not in an export of any length
     if sizes[0] is None:
         if is_known and length % len(sizes):
             raise ValueError(

@@ -113,7 +113,7 @@ def random_gamma(
     with get_default_graph().name_scope(name or "random_gamma"):
         shapes = convert_to_tensor(alpha, as_dtype(dtype), "alpha")
         rates = None if beta is None else convert_to_tensor(beta, shapes.dtype, "beta")
-        if rates is not None:  # a draw of its own for each rate
+        if rates is not None:  # a separate draw for each rate
             shapes = shapes + filling.zeros_like(rates)
         inputs = [as_index_tensor(shape, "shape"), shapes]
         drawn = registry.output("RandomGamma", inputs, {"_seed": get_seed(seed)})

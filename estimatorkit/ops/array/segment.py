@@ -83,7 +83,7 @@ def _unsorted(kind: str) -> Callable[..., Any]:
     def kernel(data: Any, ids: Any, count: Any) -> Any:
         rows, flat = _flat(data, ids)
         number = int(count)
-        dropped = jnp.where(flat < 0, number, flat)  # in a segment of their own, cut off
+        dropped = jnp.where(flat < 0, number, flat)  # in an extra segment, which is dropped
         result = function(rows, dropped, number + 1)[:number]
         if kind in ("max", "min"):  # an empty segment has the dtype's limit, as in TensorFlow
             empty = jax.ops.segment_sum(jnp.ones_like(dropped), dropped, number + 1)[:number] == 0
@@ -113,7 +113,7 @@ def _infer_unsorted(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
 
 def _unsorted_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
     words = "segment_ids{at} = {value} is out of range [0, {bound})"
-    return in_range(1, inputs[1], int(inputs[2]), words, None)  # negative ones are left out
+    return in_range(1, inputs[1], int(inputs[2]), words, None)  # negative ids are dropped
 
 
 def sorted_fault(position: int, ids: Any) -> list[Fault]:

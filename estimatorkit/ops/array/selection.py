@@ -289,7 +289,7 @@ def _searched(ordered: Any, values: Any, side: str, dtype: Any, module: Any = jn
             "Leading dim_size of both tensors must match: there are "
             f"{len(sequences)} sequences and {len(rows)} rows of values"
         )
-    # NaN is less than nothing: it comes last from the right, first from the left.
+    # NaN compares false: it comes last from the right, first from the left.
     compare = ~(rows < sequences) if side == "right" else sequences < rows
     return module.sum(compare, -1).astype(dtype.numpy_dtype).reshape(values.shape)
 

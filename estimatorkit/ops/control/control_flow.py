@@ -20,6 +20,7 @@ from estimatorkit.core.errors import InvalidArgumentError, explain, type_error, 
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
+from estimatorkit.core.registry import inference
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.control.function_ops import common_shape, make_function_op
@@ -532,11 +533,10 @@ def _check_step(
 def _keeps_shapes(step: GraphFunction, tensors: Sequence[Tensor]) -> bool:
     """Whether a step preserves the shapes of its values, as far as JAX can infer.
 
-    Unknown dimensions are tried with otherwise unused sizes (see `registry.SIZES`).
+    Unknown dimensions are tried with otherwise unused sizes (see `inference.SIZES`).
     """
     import jax
 
-    from estimatorkit.core import registry
     from estimatorkit.core.registry import constant_value
     from estimatorkit.core.x64 import x64
     from estimatorkit.runtime.lower import call_function
@@ -553,7 +553,7 @@ def _keeps_shapes(step: GraphFunction, tensors: Sequence[Tensor]) -> bool:
         return False
 
     def abstract(dtype: DType, shape: Any) -> Any:
-        dims = [registry.SIZES[0] if dim is None else dim for dim in shape.dims]
+        dims = [inference.SIZES[0] if dim is None else dim for dim in shape.dims]
         return jax.ShapeDtypeStruct(dims, dtype.numpy_dtype)  # type: ignore[no-untyped-call]
 
     given = [abstract(dtype, shape) for dtype, shape in specs]
@@ -663,7 +663,7 @@ def smart_cond(
     """`cond` that is resolved at graph construction if `pred` is a Python value or a constant.
 
     Raises:
-        TypeError: a function is not callable, or `pred` is no tensor, bool, 0 or 1.
+        TypeError: a function is not callable, or `pred` is not a tensor, bool, 0 or 1.
     """
     for called, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         if not callable(function):

@@ -256,7 +256,7 @@ def _while(
             every[at] = value
         return every
 
-    # The first constant is the number of the call, for `cancellation`.
+    # The first constant is the call's number, for `cancellation`.
     def condition(constants: Any, values: Any) -> Any:
         _, (holds,) = call(0, whole(constants[1:], values[1:]), key_of(constants, values))
         return jnp.asarray(holds)

@@ -7,6 +7,7 @@ from typing import Any
 
 from estimatorkit.core import nest
 from estimatorkit.core.builtin_ops import identity, stop_gradient
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import type_error, value_error
@@ -87,7 +88,7 @@ def scan_op(
 
 
 def _tensor(value: Any) -> Any:
-    return value if hasattr(value, "_components") else convert_to_tensor(value)
+    return value if is_composite(value) else convert_to_tensor(value)
 
 
 def _row_of(column: Tensor) -> Tensor:
@@ -288,7 +289,7 @@ def _check_dtypes(results: Any, expected: Any, given: bool) -> None:
 
 def _finished(results: Any, back_prop: bool, name: str) -> Any:
     def finish(tensor: Any) -> Any:
-        if hasattr(tensor, "_components"):
+        if is_composite(tensor):
             return tensor
         return identity(tensor, name) if back_prop else stop_gradient(tensor, name)
 

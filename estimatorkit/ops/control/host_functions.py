@@ -31,8 +31,8 @@ class HostFunction:
         self._order = [outputs.index(tensor) for tensor in function.outputs]
         plan = make_plan(function.graph, outputs, [], tensors, state.placer)
         self._runner = PlanRunner(plan, self._state)
-        # Variables stand in the body's own state: one run at a time. Others may block and wait for
-        # each other.
+        # Variables live in the body's own state: one run at a time. Other functions may block and
+        # wait for each other.
         has_variables = any(tensor.dtype is resource for tensor in function.inputs)
         self._alone: AbstractContextManager[Any] = (
             self._state.lock if has_variables else nullcontext()

@@ -2,7 +2,7 @@
 
 Diagonal k consists of the elements (i, i + k): 0 is the main diagonal, positive ones are above it.
 A band from `lower` to `upper` is an array with one row per diagonal, the highest first, padded to
-the longest; `align` says on which side. `diagonals` handles the main diagonal.
+the longest; `align` selects the side. `diagonals` handles the main diagonal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Axis arguments: ints, constant tensors, lists of one, and tensors that only a run knows.
 
-An axis that is known becomes an attribute. Another one is the operation's last input, which must be
+A known axis becomes an attribute. Otherwise it is the operation's last input, which must be
 known when the kernel is traced (`OpDef.static`); the attribute then says which (`input_of`).
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, whole_numbers
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.core.registry import Infer, OpDef, Spec, constant_value, fixed_value
+from estimatorkit.core.registry import Attrs, Infer, OpDef, Spec, constant_value, fixed_value
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
 
@@ -27,7 +27,7 @@ def ints_of(value: Any, what: str) -> NDArray[Any]:
     Args:
         value: an int, nested lists of ints, an array, or a constant tensor; lists may hold
             constant scalars.
-        what: who asks, for the error.
+        what: the caller's name, for the error.
 
     Raises:
         TypeError: these are not integers, or a tensor of a dtype other than int32 and int64.
@@ -99,13 +99,23 @@ def with_axis(
 
 
 def input_attr(position: int) -> str:
-    """The attribute that stands for the value of an input."""
+    """The attribute that represents the value of an input."""
     return f"input {position}"
 
 
 def input_of(attr: Any) -> int | None:
-    """The position of the input whose value an attribute has; None if it has its own."""
-    return int(attr.split()[1]) if isinstance(attr, str) and attr.startswith("input ") else None
+    """The position of the input whose value an attribute has; None if it has its own.
+
+    Older graphs have 'input' for the second.
+    """
+    if not isinstance(attr, str) or not attr.startswith("input"):
+        return None
+    return int(attr.removeprefix("input") or 1)
+
+
+def as_tuple(attr: str) -> Callable[[Any], Attrs]:
+    """The `read` of `register_with_axis` for an attribute that has several axes, or one."""
+    return lambda value: {attr: tuple(np.atleast_1d(value).tolist())}
 
 
 def register_with_axis(
@@ -114,7 +124,7 @@ def register_with_axis(
     *,
     infer: Infer,
     attr: str = "axis",
-    read: Callable[[Any], Mapping[str, Any]] | None = None,
+    read: Callable[[Any], Attrs] | None = None,
     unknown: Infer | None = None,
     **rest: Any,
 ) -> OpDef:
@@ -128,12 +138,12 @@ def register_with_axis(
         unknown: infers while the value is unknown; by default, the ranks are those for -1.
     """
 
-    def one(value: Any) -> Mapping[str, Any]:
+    def one(value: Any) -> Attrs:
         return {attr: tuple(value.tolist()) if np.ndim(value) else int(value)}
 
     def resolved(
-        inputs: Sequence[Any], attrs: Mapping[str, Any], value: Any = None
-    ) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        inputs: Sequence[Any], attrs: Attrs, value: Any = None
+    ) -> tuple[Sequence[Any], Attrs]:
         place = input_of(attrs[attr])
         if place is None:
             return inputs, attrs
@@ -148,17 +158,18 @@ def register_with_axis(
 
         return call
 
-    def inferred(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+    def inferred(inputs: Sequence[Tensor], attrs: Attrs) -> Sequence[Spec]:
         place = input_of(attrs[attr])
         value = None if place is None else constant_value(inputs[place])
+        is_known = place is None or value is not None
+        if unknown is not None and not is_known:
+            return unknown(inputs, attrs)
         own, known = resolved(inputs, attrs, -1 if value is None else value)
-        if place is None or value is not None:
+        if is_known:
             return infer(own, known)
-        if unknown is not None:
-            return unknown(own, attrs)
         return [Spec(each.dtype, _rank(each)) for each in infer(own, known)]
 
-    def static(attrs: Mapping[str, Any]) -> tuple[int, ...]:
+    def static(attrs: Attrs) -> tuple[int, ...]:
         place = input_of(attrs[attr])
         return () if place is None else (place,)
 
@@ -173,24 +184,6 @@ def register_with_axis(
 def _rank(spec: Spec) -> TensorShape:
     rank = spec.shape.rank
     return UNKNOWN if rank is None else TensorShape([None] * rank)
-
-
-def with_axes(kernel: Callable[..., Any], attr: str = "axis") -> Callable[..., Any]:
-    """Wraps a kernel so that the attribute 'input' means the value of its second input."""
-
-    @functools.wraps(kernel)
-    def call(x: Any, *computed: Any, **attrs: Any) -> Any:
-        if computed:
-            attrs[attr] = tuple(int(each) for each in np.atleast_1d(computed[0]))
-        return kernel(x, **attrs)
-
-    return call
-
-
-def known_axes(inputs: Sequence[Tensor], axes: Any) -> Any:
-    """The axes of an operation; 'input' if they are not constant."""
-    value = constant_value(inputs[1]) if axes == "input" else None
-    return axes if value is None else tuple(np.atleast_1d(value).tolist())
 
 
 def in_range(axis: int, rank: int, what: str) -> int:

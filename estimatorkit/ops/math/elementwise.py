@@ -256,7 +256,7 @@ def _nonzero(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
     return _nonzero_divisor(1, inputs[1])
 
 
-floordiv_op = _binary(  # of floats the floor of the quotient, also where one is infinite
+floordiv_op = _binary(  # for floats the floor of the quotient, even if one is infinite
     "FloorDiv",
     _rounded_down_quotient,
     _numpy_rounded_down_quotient,
@@ -397,7 +397,7 @@ def _abs_gradient(op: Any, dy: Any) -> Any:
     (x,) = op.inputs
     if x.dtype.is_complex:
         return [div_no_nan(cast(dy, x.dtype) * x, cast(op.outputs[0], x.dtype))]
-    return [dy * make("Sign", {"x": x})]  # at 0, jnp.abs has 1
+    return [dy * make("Sign", {"x": x})]  # at 0; jnp.abs gives 1
 
 
 abs = _unary(

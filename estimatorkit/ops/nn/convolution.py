@@ -105,7 +105,7 @@ def _problem_for_cpu(
 ) -> Problem | None:
     """The convolution with its channels last, if `convolution_cpu` has a rule for it."""
     if not all(isinstance(size, int) for size in (*x.shape, *filters.shape)):
-        return None  # shapes with symbols: only the output's shape is asked for
+        return None  # symbolic dimensions: only the output's shape is needed
     shape = (x.shape[0], *x.shape[2:], x.shape[1]) if channels_first else x.shape
     window = as_window(shape, filters.shape, strides, padding, dilations, groups)
     problem = Problem(shape, filters.shape, window)

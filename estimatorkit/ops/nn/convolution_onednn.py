@@ -102,7 +102,7 @@ def _configuration(window: Window, sizes: Sequence[int], channels_first: bool) -
 def _call(x: Any, filters: Any, problem: Problem, channels_first: bool = False) -> Any:
     window, sizes = problem.window, problem.filters[:-2]
     out = shape = (x.shape[0], *problem.outputs, problem.filters[-1])
-    # The kernels read out of bounds where a position of the filter meets nothing but padding.
+    # The kernels read out of bounds if a filter position meets only padding.
     reaches = [window_reach(*each) - 1 for each in zip(sizes, window.dilations, strict=True)]
     pads = list(zip(window.pads, reaches, strict=True))
     inner = tuple((min(before, reach), min(after, reach)) for (before, after), reach in pads)
@@ -174,7 +174,7 @@ def _piece(problem: Problem) -> int:
 def filter_gradient(x: Any, dy: Any, problem: Problem) -> Any:
     """The gradient of the filter, by convolutions in which batch and channels are exchanged."""
     window = filter_gradient_window(problem)
-    # Negative padding crops what no position of the filter reaches; the custom call cannot crop.
+    # Negative padding crops elements that no filter position reaches; the custom call cannot crop.
     used = [slice(None, min(after, 0) or None) for _, after in window.pads]
     pads = tuple((before, max(after, 0)) for before, after in window.pads)
     window = window._replace(pads=pads)

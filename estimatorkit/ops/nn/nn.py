@@ -76,7 +76,7 @@ relu6 = _activation(
 )
 elu = _activation(
     "Elu",
-    lambda x: jnp.where(x < 0, jnp.expm1(jnp.where(x < 0, x, 0)), x),  # at 0 curved as above it
+    lambda x: jnp.where(x < 0, jnp.expm1(jnp.where(x < 0, x, 0)), x),  # curved at 0 as above it
     lambda x: np.where(x > 0, x, np.expm1(x)),
     "x if x > 0, else exp(x) - 1.",
 )
@@ -437,7 +437,7 @@ def _bias_add(value: Any, bias: Any, channels_first: bool, module: Any = jnp) ->
     if value.ndim < 2:
         problem = f"Input tensor must be at least 2D: {tuple(value.shape)}"
         raise InvalidArgumentError(None, None, problem)
-    if differ(bias.shape, (value.shape[1 if channels_first else -1],)):  # one would be for all
+    if differ(bias.shape, (value.shape[1 if channels_first else -1],)):  # one would be broadcast
         raise ValueError(
             "Must provide as many biases as the last dimension of the input tensor: "
             f"{list(bias.shape)} vs. {list(value.shape)}"
@@ -583,7 +583,7 @@ def batch_normalization(
         if scale is not None:
             inverse = inverse * scale
         shift = (offset - mean * inverse) if offset is not None else -mean * inverse
-        # Moments may be of a wider dtype than x, whose dtype the result has.
+        # Moments may have a wider dtype than x, whose dtype the result has.
         result: Tensor = x * elementwise.cast(inverse, x.dtype) + elementwise.cast(shift, x.dtype)
         return result
 
@@ -659,7 +659,7 @@ def dropout(
 
 
 def _draw_shape(tensor: Tensor, noise_shape: Any) -> Any:
-    """The shape of `dropout`'s mask; None stands for the tensor's dimension."""
+    """The shape of `dropout`'s mask; None means the tensor's dimension."""
     if noise_shape is None:
         return array.shape(tensor)
     if isinstance(noise_shape, TensorShape):

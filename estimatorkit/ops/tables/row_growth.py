@@ -45,7 +45,7 @@ class RowValues(NamedTuple):
 
 
 class TableRows:
-    """What one table asks for.
+    """The rows that one table requests.
 
     The last row of its variables is never used: a new row of a slot is a copy of it, and thus has
     the slot's initial value.
@@ -65,22 +65,22 @@ class TableRows:
         self._values = values
         self._counts = [count]
         self._resets: list[NDArray[np.int64]] = []
-        self._done: dict[str, int] = {}  # how many of the resets a variable has had
+        self._done: dict[str, int] = {}  # how often each variable has been reset
 
     @property
     def count(self) -> int:
-        """The number of rows asked for."""
+        """The number of rows requested."""
         return self._counts[-1]
 
     def grow(self) -> None:
-        """Asks for four times as many rows, or twice as many from a million on."""
+        """Requests four times as many rows, or twice as many from a million on."""
         count = self.count
         while count <= self.used or count == self.count:
             count *= 4 if count < 1 << 20 else 2
         self._counts.append(count)
 
     def reset(self, rows: NDArray[np.int64]) -> None:
-        """Asks for initial values in some rows."""
+        """Requests initial values in some rows."""
         self._resets.append(rows)
 
     def has(self, name: str) -> bool:
@@ -88,7 +88,7 @@ class TableRows:
         return f"/{self._weights}/" in f"/{name}/"
 
     def fit(self, name: str, value: Any) -> Any:
-        """A variable's value with the rows asked for; what has other rows is no such variable."""
+        """A variable's value with the requested rows; unchanged if it is not the table's."""
         have = np.shape(value)[0] if np.ndim(value) else 0
         if have not in self._counts:
             return value
@@ -123,7 +123,7 @@ class RowGrowth:
         return growth
 
     def request(self, weights: str, rows: TableRows) -> None:
-        """Sets what a table asks for, by the name of its weights; it may ask for more later."""
+        """Sets a table's request, by the name of its weights; the request may grow later."""
         self._tables[weights] = rows
         self._owners.clear()
 

@@ -57,7 +57,7 @@ def trace(
         function: takes the inputs; may use tensors of enclosing graphs.
         arguments: the dtype and shape of each input.
         convert: converts the function's result to tensors and composites, inside the graph; None
-            stands for nothing.
+            to convert nothing.
 
     Raises:
         ValueError: the function assigns a variable.
@@ -148,8 +148,8 @@ def _is_by_row(plan: Plan, feeds: Sequence[Tensor]) -> bool:
             return False
         for op in segment.ops:
             row = registry.lookup(op.type)
-            alone = row.elementwise and len(op.inputs) == 1
-            if not (row.pure and (alone or row.is_rowwise(op.attrs))):
+            alone = row.batching.elementwise and len(op.inputs) == 1
+            if not (row.semantics.pure and (alone or row.batching.is_rowwise(op.attrs))):
                 return False
             if not all(segment.rewriting.resolve(tensor) in spread for tensor in op.inputs):
                 return False
@@ -306,7 +306,7 @@ class _DeviceStep:
         epoch = np.array([rows.epoch & 0xFFFFFFFF, rows.epoch >> 32 & 0xFFFFFFFF], np.uint32)
         numbers = _lengthened((rows.first + group).astype(np.uint32), size)
         signature = (key, *((each.shape, each.dtype) for each in (*by_row, *shared)))
-        # Threads that come with the same shapes wait for one compilation.
+        # Threads that arrive with the same shapes wait for one compilation.
         lock = nullcontext() if signature in self._ready else self._compiling
         with lock, x64() if self._wide else nullcontext():
             variables = self._state.take(segment.reads)
@@ -399,7 +399,7 @@ def _words(op: Operation, key: str) -> Any:
 
 def _is_exact(op: Operation) -> bool:
     row = registry.lookup(op.type)
-    moves = row.moves or not any(each.dtype.is_differentiable for each in op.outputs)
+    moves = row.semantics.moves or not any(each.dtype.is_differentiable for each in op.outputs)
     return moves and row.numpy_kernel is not None
 
 
@@ -446,7 +446,7 @@ class _HostStep:
             inputs = [resolve(tensor) for tensor in op.inputs]
             row = registry.lookup(op.type)
             varying = [tensor for tensor in inputs if tensor in spread]
-            if not varying and row.pure:
+            if not varying and row.semantics.pure:
                 self._interpret(op, values, variables)
                 continue
             outputs = self._at_once(op, row, inputs, varying, values, variables)
@@ -486,9 +486,9 @@ class _HostStep:
         column = values.get(inputs[0]) if inputs else None
         given = [values[tensor] for tensor in varying]
         plain = all(isinstance(each, np.ndarray) for each in given)
-        if plain and len(given) == len(inputs) and row.is_rowwise(op.attrs):
+        if plain and len(given) == len(inputs) and row.batching.is_rowwise(op.attrs):
             return self._outputs(op, values, variables)
-        if row.elementwise and inputs[0] in varying:
+        if row.batching.elementwise and inputs[0] in varying:
             if _are_alike(given):
                 return self._outputs(op, values, variables)
             if len(given) == 1 and isinstance(column, RaggedColumn):
@@ -497,7 +497,7 @@ class _HostStep:
                     return [column.with_values(each) for each in made]
         if varying != inputs[:1]:
             return None
-        if row.on_block is None:
+        if row.batching.on_block is None:
             return None
 
         def value_of(tensor: Tensor) -> Any:
@@ -505,7 +505,7 @@ class _HostStep:
             return self._segment.rewriting.value(tensor) if known is None else known
 
         try:
-            block = row.on_block([column, *map(value_of, inputs[1:])], op.kernel_attrs)
+            block = row.batching.on_block([column, *map(value_of, inputs[1:])], op.kernel_attrs)
         except InvalidArgumentError as error:
             attribute(op, error)
             raise

@@ -18,9 +18,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from estimatorkit.core.errors import InvalidArgumentError
 
-ALIGNMENT = 64  # bytes: what XLA asks of a buffer that it is to use in place
+ALIGNMENT = 64  # bytes: the alignment XLA requires to use a buffer in place
 
-NO_DIM = -1  # in a table of shapes, where a row has fewer dimensions than others
+NO_DIM = -1  # in a table of shapes, if a row has fewer dimensions than others
 
 Ints: TypeAlias = NDArray[np.int64]
 

@@ -95,7 +95,9 @@ class ScannableStep:
 def _may_run_ahead(op: Operation) -> bool:
     """Whether an operation may run when elements are read, for many steps at once."""
     row = registry.lookup(op.type)
-    return (row.pure and not row.random and not row.context) or row.role is Role.LOOKUP
+    return (
+        row.semantics.pure and not row.semantics.random and not row.placement.context
+    ) or row.semantics.role is Role.LOOKUP
 
 
 def _filled_up(runs: NDArray[np.int32], length: int) -> NDArray[np.int32]:
@@ -233,10 +235,10 @@ class CompiledLoop:
         self._fetched: dict[Any, list[Any]] = {}
         self._on_cpu = jax.default_backend() == "cpu"
         self._singly = self._on_cpu and any(
-            registry.lookup(op.type).unroll_on_cpu for op in self._step.ops
+            registry.lookup(op.type).batching.unroll_on_cpu for op in self._step.ops
         )
         self._sites = Sites()
-        # Traced once for each shape of rows, however often the functions below call it.
+        # Traced once per row shape, however often the functions below call it.
         self._segment = jax.jit(devices.segment(self._step, self._sites), inline=True)
         self._many = jax.jit(
             devices.over(
@@ -306,7 +308,7 @@ class CompiledLoop:
                     use_huge_pages(changed.values or ())
             finally:
                 state.held.end(self._access, kept, changed.values)
-        if not changed.progress:  # nothing is tested
+        if not changed.progress:  # there are no checks
             return Done(count, every, after, None)
         vector, done = changed.progress
         return Done(int(done), every, after, self._sites.error(vector))
@@ -350,7 +352,7 @@ class CompiledLoop:
             row = self._devices.each(np.int32(index))
             changed, every, tested = self._one(*given, row, changed, every, progress, sizes)
             progress = tested or progress
-            # At every step: an interrupted loop leaves the variables as the last step made them.
+            # After every step: an interrupted loop leaves the variables as of its last step.
             made.values, made.progress = changed, tested
         return every, self._last(kept, changed)[0]
 
@@ -474,7 +476,7 @@ class CompiledLoop:
         if tensor in computed:
             return computed[tensor]
         after = None if self._after is None else self._after.rewriting.value(tensor)
-        known = self._step.rewriting.value(tensor)  # a constant belongs to no segment
+        known = self._step.rewriting.value(tensor)  # constants belong to no segment
         return jax.numpy.asarray(after if known is None else known)
 
 

@@ -87,13 +87,13 @@ class MemoizedRowTransform:
     """A plan on rows of arrays that runs only once per row.
 
     Args:
-        plan: of which each row of a batch gets results of its own (see
+        plan: a plan that gives separate results for each row of a batch (see
         `BatchedExecutor.is_by_row`).
     """
 
     def __init__(self, plan: BatchedExecutor) -> None:
         self._plan = plan
-        self._lock = threading.Lock()  # a block may be prepared while a thread reads the next
+        self._lock = threading.Lock()  # a block may be prepared while a thread reads the next one
         self._arrays: list[NDArray[Any]] = []
         self._is_done = np.zeros(0, np.bool_)
         self._results: list[NDArray[Any]] = []

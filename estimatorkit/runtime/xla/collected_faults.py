@@ -18,7 +18,7 @@ from estimatorkit.runtime.xla.jaxpr_optimizer import bind_equation
 
 
 def has(jaxpr: Any, *primitives: Any) -> bool:
-    """Whether a jaxpr contains one of the primitives, in whatever depth."""
+    """Whether a jaxpr contains one of the primitives, at any depth."""
     return any(
         equation.primitive in primitives
         or any(has(inner, *primitives) for inner in _inner(equation))
@@ -61,7 +61,7 @@ class _Test(NamedTuple):
 
     @property
     def kind(self) -> Any:
-        """What tests that are reduced together have in common."""
+        """The key by which tests are grouped to be reduced together."""
         return self.bad.shape, tuple((each.shape, each.dtype) for each in self.values)
 
 
@@ -84,7 +84,7 @@ def _first(tests: Sequence[_Test]) -> Any:
     for test, start in zip(tests, starts, strict=True):
         kinds.setdefault(test.kind, []).append((test, start))
     every = [functools.reduce(jnp.minimum, starmap(_numbers, own)) for own in kinds.values()]
-    # XLA would replace the minimum of a concatenation by one of each part.
+    # XLA would replace the minimum of a concatenation by the minimum of each part.
     joined = lax.optimization_barrier(jnp.concatenate(every))  # type: ignore[no-untyped-call]
     number = jnp.min(joined)
 
@@ -112,7 +112,7 @@ def _numbers(test: _Test, start: Any) -> Any:
 
 
 def _of_first(number: Any, starts: Sequence[Any], given: Sequence[Any]) -> Any:
-    """What is given of the last test that starts at `number` or before."""
+    """The entry of `given` for the last test that starts at `number` or before."""
     result = given[0]
     for start, other in zip(starts[1:], given[1:], strict=True):
         result = jnp.where(number >= start, other, result)
@@ -134,7 +134,7 @@ class _Collected:
     """Runs jaxprs, and keeps the vector of their first fault.
 
     Args:
-        vector: that of what ran before; None if it had no tests.
+        vector: that of the preceding computation; None if it had no tests.
         axis: see `collect`.
     """
 
@@ -148,11 +148,11 @@ class _Collected:
 
     @property
     def has_tests(self) -> bool:
-        """Whether there were tests until now."""
+        """Whether there have been tests so far."""
         return self._vector is not None or bool(self._tests)
 
     def vector(self) -> Any:
-        """The vector of the first fault, of all tests until now; None if there are none."""
+        """The vector of the first fault, of all tests so far; None if there are none."""
         if self._tests:
             first, before = _first(self._tests), self._vector
             self._vector = first if before is None else jnp.where(before[0] == 0, first, before)
@@ -182,7 +182,7 @@ class _Collected:
             return atom.val if isinstance(atom, Literal) else values[atom]
 
         commits = _commits_of(jaxpr)
-        selected: dict[Any, int] = {}  # the number of tests before
+        selected: dict[Any, int] = {}  # the number of preceding checks
         for number, equation in enumerate(jaxpr.eqns):
             given = list(map(read, equation.invars))
             if number in commits.scatters and self.has_tests:
@@ -234,7 +234,7 @@ class _Collected:
         return bind_equation(equation, given)
 
     def _is_good(self) -> Any:
-        """Whether there is no fault until now."""
+        """Whether there has been no fault so far."""
         if self._good is None or self._tests:
             self._good = self.shared()[0] == 0
         return self._good

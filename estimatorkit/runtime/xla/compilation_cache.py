@@ -50,7 +50,7 @@ def use_compilation_cache() -> Path | None:
             )
             return None
         _remove_old(folder)
-    except (OSError, RuntimeError) as error:  # no home, or no space in it
+    except (OSError, RuntimeError) as error:  # no home directory, or no space in it
         logger.debug("Compilation cache not available: %s", error)
         return None
     for problem in ("reading", "writing"):
@@ -63,7 +63,7 @@ def use_compilation_cache() -> Path | None:
 
 
 def _machine() -> str:
-    """A name for what a compiled program depends on: the compiler and the processor."""
+    """A name of the environment that compiled programs depend on: compiler and processor."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             features = next((line for line in lines if line.startswith(("flags", "Features"))), "")
@@ -85,7 +85,7 @@ def _remove_old(folder: Path) -> None:
     if size <= MOST_BYTES:
         return
     for _, bytes_there, path in sorted(files):
-        Path(path).unlink(missing_ok=True)  # another process may have
+        Path(path).unlink(missing_ok=True)  # another process may have removed it
         size -= bytes_there
         if size <= MOST_BYTES * 3 // 4:
             break

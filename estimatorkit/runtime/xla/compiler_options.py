@@ -35,14 +35,14 @@ def options_for(segment: Segment, in_order: bool | None = None) -> dict[str, boo
     Args:
         segment: the segment.
         in_order: whether operations run in order; by default if the segment holds functions, such
-            as bodies of loops, and no convolution, whose pieces are to run side by side.
+            as bodies of loops, and no convolution, whose pieces should run in parallel.
     """
     if jax.default_backend() != "cpu":
         return None
     options: dict[str, bool | str] = {}
     if _has_small_loops(segment) if in_order is None else in_order:
         options["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
-    # XLA refuses to compile with options that it does not know: these are jaxlib 0.10's.
+    # XLA refuses unknown options: these are jaxlib 0.10's.
     if jax.version.__version_info__[:2] == (0, 10) and _updates_only_small_variables(segment):
         options["xla_cpu_use_fusion_emitters"] = False
     return options
@@ -50,7 +50,9 @@ def options_for(segment: Segment, in_order: bool | None = None) -> dict[str, boo
 
 def _has_small_loops(segment: Segment) -> bool:
     within = [each for op in segment.ops for each in operations_within(op)]
-    return bool(within) and not any(lookup(op.type).unroll_on_cpu for op in (*segment.ops, *within))
+    return bool(within) and not any(
+        lookup(op.type).batching.unroll_on_cpu for op in (*segment.ops, *within)
+    )
 
 
 def _updates_only_small_variables(segment: Segment) -> bool:

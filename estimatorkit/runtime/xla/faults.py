@@ -1,7 +1,7 @@
 """Faults on devices (see `core.faults`): XLA cannot raise, so that an executable returns them.
 
 While a segment is traced (`collecting`), `interpret` marks each tested input by `guard`, with the
-mask of what is faulty. `collect` then rewrites the segment's jaxpr: the first fault becomes an
+mask of the faulty elements. `collect` then rewrites the segment's jaxpr: the first fault becomes an
 output of its own, an int32 vector, which XLA's control flow carries. A variable that is updated
 after a fault keeps its value (`commit`), and a loop ends. Masks of one shape are reduced together;
 where and what the fault is, is computed if there is one.
@@ -72,13 +72,13 @@ def are_checked() -> bool:
 
 
 def is_collecting() -> bool:
-    """Whether operations that are traced mark what is tested."""
+    """Whether traced operations mark the tested inputs."""
     return _sites.get() is not None
 
 
 @contextmanager
 def collecting(sites: Sites) -> Iterator[None]:
-    """A context manager in which operations that are traced mark what is tested."""
+    """A context manager in which traced operations mark the tested inputs."""
     token = _sites.set(sites if are_checked() else None)
     try:
         yield
@@ -116,7 +116,7 @@ def tested(
                 raise_found(op, [fault])
         site = sites.add(op, fault)
         marked = inputs[fault.position]
-        if isinstance(marked, (np.ndarray, np.generic)):  # stays known
+        if isinstance(marked, (np.ndarray, np.generic)):  # stays static
             later.append((_operands(fault), site))
         else:
             inputs[fault.position] = GUARD.bind(marked, *_operands(fault), site=site)

@@ -13,7 +13,7 @@ def compile_without_unrolling() -> None:
 
     It takes a fifth of the time of a compilation, and steps are as fast without: XLA's loops are
     vectorized, and the library of matrix products comes compiled. XLA reads the flags once, when
-    JAX is first used; the package therefore calls this as it is imported.
+    JAX is first used; the package therefore calls this when it is imported.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if _EXTRA not in flags:

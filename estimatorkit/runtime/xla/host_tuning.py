@@ -50,7 +50,7 @@ def use_huge_pages(arrays: Iterable[Any]) -> int:
     moved = 0
     for array in arrays:
         if isinstance(array, jax.Array) and array.nbytes >= LEAST_BYTES and _is_here(array):
-            array.block_until_ready()  # pages that are being written to stay where they are
+            array.block_until_ready()  # pages still being written stay where they are
             moved += _move(array.unsafe_buffer_pointer(), array.nbytes)
     return moved
 
@@ -141,7 +141,7 @@ def _are_far(indices: Any, table: Any) -> bool:
 
 def _fetched(indices: Any, *tables: Any) -> Any:
     seen = sum(_sum_of_lines(table, indices) for table in tables)
-    # n (n + 1) is even, so 0 is added; that compilers do not know it makes them fetch.
+    # n (n + 1) is even, so this adds 0; compilers cannot know that, and so keep the fetch.
     nothing = (seen * (seen + 1)) & 1
     return indices + nothing.astype(indices.dtype)
 

@@ -69,7 +69,7 @@ class _Evaluation:
         self._closed = closed
         self._equations = equations = closed.jaxpr.eqns
         self._values: dict[Variable, Any] = {}
-        self._rows: dict[Variable, Any] = {}  # of pieces that are used by themselves
+        self._rows: dict[Variable, Any] = {}  # pieces that are used on their own
         self._users: dict[Variable, list[int]] = defaultdict(list)
         self._made: dict[Variable, tuple[Equation, int]] = {}
         for index, equation in enumerate(equations):
@@ -92,7 +92,7 @@ class _Evaluation:
         jaxpr = self._closed.jaxpr
         given = [*self._closed.consts, *arguments]
         for variable, value in zip([*jaxpr.constvars, *jaxpr.invars], given, strict=True):
-            # NumPy's 64 bits are 32 to JAX, outside `x64`.
+            # Outside `x64`, JAX narrows NumPy's 64-bit types to 32 bits.
             known = isinstance(value, (np.ndarray, np.generic))
             self._values[variable] = np.asarray(value, variable.aval.dtype) if known else value
         at = 0
@@ -299,7 +299,7 @@ class _Evaluation:
         return found
 
     def _summed(self, terms: list[Any]) -> list[Any] | None:
-        """The terms of a sum, one for all iterations of a loop; None if there are none such."""
+        """The terms of a sum, one for all iterations of a loop; None if there are none."""
         left = list(dict.fromkeys(atom for atom in terms if not isinstance(atom, Literal)))
         if len(left) != len(terms):
             return None

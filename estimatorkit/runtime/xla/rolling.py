@@ -144,7 +144,7 @@ def find_repetitions(
 def _keys(equations: Sequence[Equation]) -> NDArray[np.int64]:
     """Numbers that are equal for equations that may be iterations of one."""
     numbers: dict[Any, int] = {}
-    texts: dict[int, tuple[Any, str]] = {}  # with the object, so that its id stays its own
+    texts: dict[int, tuple[Any, str]] = {}  # keeps the object alive, so that its id stays unique
 
     def text(value: Any) -> str:
         if id(value) not in texts:
@@ -157,7 +157,7 @@ def _keys(equations: Sequence[Equation]) -> NDArray[np.int64]:
         if name in _POSITIONS and _start_of(equation) is not None:
             left_out = _POSITIONS[name]
         parameters = [(k, text(v)) for k, v in equation.params.items() if k not in left_out]
-        named = [name, *(value for _, value in parameters)]  # functions are written out there
+        named = [name, *(value for _, value in parameters)]  # functions are written out in full
         if equation.effects or any(slow in each for slow in _SLOW_IN_LOOPS for each in named):
             return index
         operands = [
@@ -236,7 +236,7 @@ def _matched(
             if any(each != starts[0] for each in starts):
                 positions[at] = np.array(starts, np.int32)
     if not any(isinstance(operand, Carried) for own in operands for operand in own):
-        return None  # equations beside each other, as the updates of many variables
+        return None  # independent equations, such as the updates of many variables
     outside: dict[Place, dict[int, Variable]] = defaultdict(dict)
     for variable, (iteration, place) in defined.items():
         if any(not start <= user < end for user in users.get(variable, ())):

@@ -111,7 +111,7 @@ class VaryingShapes:
             if any(each.dtype is resource or each.op in of_variables for each in inputs):
                 of_variables.add(op)
             shapes_vary = any(each in self._varying - self._static for each in inputs)
-            compiled_in = [inputs[at] for at in row.static_positions(op.attrs)]
+            compiled_in = [inputs[at] for at in row.semantics.static_positions(op.attrs)]
             if shapes_vary or any(each in values or each.op in found for each in compiled_in):
                 found.add(op)
             elif row.foldable and any(each in values for each in inputs):

@@ -69,7 +69,7 @@ class ShardedRows:
         """The rows at each replica's own `indices`, clamped to the table.
 
         All replicas' ids are gathered, each replica contributes the rows it holds, and a
-        reduce-scatter returns them to who asked: a device receives `replicas * ids` ids and sends
+        reduce-scatter returns them: a device receives `replicas * ids` ids and sends
         `replicas * ids` rows. An all-to-all with static shapes sends as many, because all ids may
         have one owner.
         """

@@ -27,7 +27,7 @@ from estimatorkit.train.optimizers.deduplicate_slices import distinct
 
 Rows = tuple[float, ...]
 
-# The example's initial state: two rows of one number, and slots of 0.5, 0.25, 0.125.
+# The example's initial state: two rows of equal numbers, and slots of 0.5, 0.25, 0.125.
 _EXAMPLE_VALUE = np.array([[1.0], [-2.0]], np.float32)
 _EXAMPLE_GRADIENT = np.array([[0.3], [-0.7]], np.float32)
 

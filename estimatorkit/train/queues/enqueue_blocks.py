@@ -100,7 +100,7 @@ class EnqueueBlocks:
         except OpError:
             if len(taken) == 1:
                 raise
-            for row in taken:  # all before the one that fails
+            for row in taken:  # all before the failing one
                 self._enqueue([row])
         self._state.raise_if_cancelled()
 
@@ -124,7 +124,7 @@ def _row(column: Any, row: int) -> Any:
 
 def _may_run_ahead(op: Operation) -> bool:
     row = registry.lookup(op.type)
-    known = row.pure or row.random or op.type in _FILES
+    known = row.semantics.pure or row.semantics.random or op.type in _FILES
     stateless = not any(tensor.dtype is resource for tensor in op.inputs)
-    fixed = row.role not in (Role.READ, Role.PLACEHOLDER) and "functions" not in op.attrs
+    fixed = row.semantics.role not in (Role.READ, Role.PLACEHOLDER) and "functions" not in op.attrs
     return known and stateless and fixed

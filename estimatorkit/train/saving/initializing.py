@@ -214,7 +214,7 @@ def warm_start(
             )
     for name, variable in list(chosen.items()):
         ids = getattr(variable, "row_ids", None)
-        if ids is not None:  # rows without their ids are worth nothing
+        if ids is not None:  # rows are worthless without their ids
             chosen[ids.op.name] = ids
             if name in previous:
                 previous.setdefault(ids.op.name, f"{previous[name].rpartition('/')[0]}/ids")

@@ -192,7 +192,7 @@ class _ObjectGraph:
 def saver_of_objects(root: Checkpoint) -> Saver:
     """Returns a Saver of the objects that a `Checkpoint` holds now, under its keys.
 
-    What it saves, `Checkpoint.restore` reads.
+    `Checkpoint.restore` reads what it saves.
     """
     nodes = walk(root, get_default_graph())
     items: dict[str, Item] = {node.key: node.value for node in nodes if node.key}

@@ -1,4 +1,4 @@
-"""Axes and other numbers that only a run knows: values, gradients, ranks, and errors."""
+"""Axes and other integers known only at run time: values, gradients, ranks and errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.sweep import sweep
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4) + 1
@@ -58,7 +58,7 @@ def _with_gradient(build: Build, given: Any) -> tuple[list[Any], Any]:
 
 
 @sweep("name", sorted(ROWS), quick=8)
-def test_a_number_that_only_a_run_knows(name: str) -> None:
+def test_runtime_integers(name: str) -> None:
     build, *values, wrong = ROWS[name]
     with tf.Graph().as_default(), tf.Session() as session:
         number = tf.placeholder(tf.int32, np.shape(values[0]))
@@ -77,7 +77,7 @@ def test_a_number_that_only_a_run_knows(name: str) -> None:
                 session.run(outputs, {number: wrong})
 
 
-def test_ranks_stay_known() -> None:
+def test_static_rank_is_kept() -> None:
     number = tf.placeholder(tf.int32, [])
     x = tf.ones([2, 3, 4])
     for made in (tf.concat([x, x], number), tf.gather(x, [0], axis=number), tf.cumsum(x, number)):
@@ -87,7 +87,7 @@ def test_ranks_stay_known() -> None:
     assert [each.shape.rank for each in tf.split(x, 2, number)] == [3, 3]
 
 
-def test_they_are_written_as_tensorflow_has_them() -> None:
+def test_exports_as_tensorflow_inputs() -> None:
     x = tf.placeholder(tf.float32, [2, 3], "x")
     number = tf.placeholder(tf.int32, [], "number")
     made = [
@@ -110,7 +110,7 @@ def test_they_are_written_as_tensorflow_has_them() -> None:
 
 
 @pytest.mark.parametrize("number", [[0, 1], 1.5])
-def test_an_axis_is_one_whole_number(number: Any) -> None:
+def test_axis_must_be_an_integer_scalar(number: Any) -> None:
     given = tf.placeholder_with_default(number, np.shape(number))
     with pytest.raises((TypeError, ValueError), match=r"rank 0|allowed"):
         tf.concat([X, X], given)

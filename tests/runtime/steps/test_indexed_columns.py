@@ -1,4 +1,4 @@
-"""Elements given as numbers of rows of arrays: the same as the elements, and picked when needed."""
+"""Indexed columns: row numbers stand for elements, which are gathered when needed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read(iterator: BlockIterator, size: int) -> list[Any]:
 
 @pytest.mark.parametrize("name", MOVING)
 @pytest.mark.parametrize("size", [1, 5])
-def test_numbers_stand_for_the_same_elements(name: str, size: int) -> None:
+def test_row_numbers_stand_for_same_elements(name: str, size: int) -> None:
     data = MOVING[name](rows())
     arrays, numbers, most = data.make_number_iterator(SEED) or pytest.fail("no numbers")
     blocks = read(numbers, size)
@@ -83,5 +83,5 @@ def test_numbers_stand_for_the_same_elements(name: str, size: int) -> None:
     ],
     ids=["map", "filter", "padded", "batches of batches", "zip", "range", "generator"],
 )
-def test_other_elements_have_no_numbers(data: Dataset) -> None:
+def test_other_elements_are_not_indexed(data: Dataset) -> None:
     assert data.make_number_iterator(SEED) is None

@@ -1,4 +1,4 @@
-"""Many steps in one call: the same numbers however they are asked for, and few compilations."""
+"""Many steps in one call: the same numbers for every partition, and few compilations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Spec
+from estimatorkit.core.registry import Spec, op_def, table
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
@@ -94,14 +94,14 @@ def at_once(training: Training) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_partition_gives_the_same_bits(training: Training, at_once: Any, seed: int) -> None:
+def test_every_partition_gives_same_bits(training: Training, at_once: Any, seed: int) -> None:
     parts = toy.partition(STEPS, np.random.default_rng(seed), most=2 ** (seed + 1))
     losses, weights = training.run(parts)
     assert losses.tobytes() == at_once[0].tobytes()
     toy.assert_same_bits(weights, at_once[1])
 
 
-def test_one_step_a_call_gives_the_same_bits(training: Training, at_once: Any) -> None:
+def test_one_step_per_call_gives_same_bits(training: Training, at_once: Any) -> None:
     losses, weights = training.run([1] * STEPS)
     assert losses.tobytes() == at_once[0].tobytes()
     toy.assert_same_bits(weights, at_once[1])
@@ -114,7 +114,7 @@ def test_all_partitions_share_one_executable(training: Training, at_once: Any) -
 
 
 @pytest.mark.slow
-def test_the_session_gives_the_same_steps(training: Training, at_once: Any) -> None:
+def test_session_run_gives_same_steps(training: Training, at_once: Any) -> None:
     """On CPU they are equal to the bit too; XLA does not promise that between two programs."""
     training.start.restore(training.session)
     fetches = [training.model.loss, training.model.train_op]
@@ -124,9 +124,7 @@ def test_the_session_gives_the_same_steps(training: Training, at_once: Any) -> N
         np.testing.assert_allclose(value, at_once[1][name], atol=1e-6)
 
 
-def test_single_runs_and_calls_of_the_loop_move_one_position(
-    training: Training, at_once: Any
-) -> None:
+def test_runs_and_loop_calls_share_position(training: Training, at_once: Any) -> None:
     training.start.restore(training.session)
     fetches = [training.model.loss, training.model.train_op]
     losses = [*training.loop.run(7).every[0], training.session.run(fetches)[0]]
@@ -134,12 +132,12 @@ def test_single_runs_and_calls_of_the_loop_move_one_position(
     np.testing.assert_allclose(losses, at_once[0], atol=1e-6)
 
 
-def test_losses_differ_from_step_to_step(at_once: Any) -> None:
+def test_losses_differ_between_steps(at_once: Any) -> None:
     assert len(set(at_once[0].tolist())) == STEPS
     assert at_once[0][-5:].mean() < at_once[0][:5].mean()
 
 
-def test_fetches_after_the_last_step_see_its_update(training: Training) -> None:
+def test_final_fetches_see_last_update(training: Training) -> None:
     training.start.restore(training.session)
     assert [int(training.loop.run(steps).after[0]) for steps in (1, 5, 10)] == [2, 7, 17]
 
@@ -178,7 +176,7 @@ def numbers(count: int, batch: int) -> Dataset:
     return Dataset.from_tensor_slices(np.arange(1.0, count + 1, dtype=np.float32)).batch(batch)
 
 
-def test_a_short_last_batch_is_in_the_same_executable(counting: Any) -> None:
+def test_short_last_batch_uses_same_executable(counting: Any) -> None:
     session, loop = counting(numbers(11, 4))
     done = loop.run(100)
     assert (done.count, done.ended) == (3, True)
@@ -187,7 +185,7 @@ def test_a_short_last_batch_is_in_the_same_executable(counting: Any) -> None:
     assert session.state.compilations["step"] == 1
 
 
-def test_whole_batches_need_one_compilation(counting: Any) -> None:
+def test_full_batches_compile_once(counting: Any) -> None:
     session, loop = counting(numbers(12, 4).repeat(3))
     assert [loop.run(steps).count for steps in (1, 2, 5)] == [1, 2, 5]
     done = loop.run(5)
@@ -195,7 +193,7 @@ def test_whole_batches_need_one_compilation(counting: Any) -> None:
     assert session.state.compilations["step"] == 1
 
 
-def test_the_end_is_noticed_by_the_call_after_the_last_element(counting: Any) -> None:
+def test_end_is_noticed_after_last_element(counting: Any) -> None:
     session, loop = counting(numbers(8, 4))
     done = loop.run(2)
     assert (done.count, done.ended) == (2, False)
@@ -205,7 +203,7 @@ def test_the_end_is_noticed_by_the_call_after_the_last_element(counting: Any) ->
     np.testing.assert_array_equal(toy.weights(session)["total"], 36)
 
 
-def test_no_elements_at_all(counting: Any) -> None:
+def test_no_elements(counting: Any) -> None:
     session, loop = counting(numbers(0, 4))
     with pytest.raises(OutOfRangeError):
         loop.run(3)
@@ -223,7 +221,7 @@ def test_several_blocks_in_one_call(counting: Any, monkeypatch: pytest.MonkeyPat
     assert session.state.compilations["step"] == 1
 
 
-def test_an_error_of_the_input_reaches_the_caller(counting: Any) -> None:
+def test_input_error_reaches_caller(counting: Any) -> None:
     def generator() -> Iterator[float]:
         yield from range(3)
         raise KeyError("row 3 is bad")
@@ -239,14 +237,14 @@ def test_an_error_of_the_input_reaches_the_caller(counting: Any) -> None:
 
 def apply_host_op(monkeypatch: pytest.MonkeyPatch, kernel: Any, value: Tensor) -> Tensor:
     """An op of this test alone that runs on the host: a string or a number to a float."""
-    row = registry.OpDef(
+    row = op_def.define(
         "TestHost",
         kernel,
         infer=lambda inputs, attrs: [Spec(float32, inputs[0].shape)],
         gradient=None,
         where="host",
     )
-    monkeypatch.setitem(registry._REGISTRY, "TestHost", row)
+    monkeypatch.setitem(table._REGISTRY, "TestHost", row)
     with value.graph.as_default():
         op = registry.apply("TestHost", (value,), {}, "TestHost")
     output: Tensor = op.outputs[0]
@@ -266,7 +264,7 @@ def summing_graph(data: Dataset, host: Callable[[Tensor], Tensor]) -> tuple[Sess
     return session, make_loop(session, [value], [added.op], [read])
 
 
-def test_host_work_on_elements_is_done_when_a_block_is_read(
+def test_host_work_on_elements_runs_per_block(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def lengths(words: Any) -> Any:
@@ -286,7 +284,7 @@ def test_host_work_on_elements_is_done_when_a_block_is_read(
     session.close()
 
 
-def test_host_work_on_numbers_runs_one_step_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_work_on_numbers_runs_one_step_per_call(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def doubled(value: Any) -> Any:
@@ -302,7 +300,7 @@ def test_host_work_on_numbers_runs_one_step_a_call(monkeypatch: pytest.MonkeyPat
     session.close()
 
 
-def test_an_error_of_host_work_names_the_op(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_error_names_op(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(value: Any) -> Any:
         raise ValueError("not today")
 
@@ -333,7 +331,7 @@ def test_steps_without_input(monkeypatch: pytest.MonkeyPatch) -> None:
         assert other.tobytes() == results[0].tobytes()
 
 
-def test_elements_constants_and_repeated_tensors_can_be_fetched() -> None:
+def test_fetch_elements_constants_and_duplicates() -> None:
     graph = Graph()
     with graph.as_default():
         element = make_one_shot_iterator(numbers(6, 2)).get_next()
@@ -366,7 +364,7 @@ def test_large_constants_are_arguments() -> None:
     session.close()
 
 
-def test_a_shape_that_follows_from_values_of_the_input() -> None:
+def test_shape_from_input_values() -> None:
     """XLA must know it to compile, so the loop falls back to single steps."""
     graph = Graph()
     with graph.as_default():
@@ -400,7 +398,7 @@ def test_wide_numbers_stay_wide() -> None:
     session.close()
 
 
-def test_a_variable_without_a_value_is_named() -> None:
+def test_uninitialized_variable_is_named() -> None:
     graph = Graph()
     with graph.as_default():
         total = tf.get_variable("total", [])
@@ -448,13 +446,13 @@ class TestChecks:
         assert seen[0] == done.count
         assert sum(seen) >= 5
 
-    def test_the_first_call_is_one_step(self, checked: Any) -> None:
+    def test_first_call_is_one_step(self, checked: Any) -> None:
         """It compiles, so that nothing is known yet about how long a step takes."""
         loop, _, seen = checked
         assert loop.run(sys.maxsize).count == 1
         assert seen == [1]
 
-    def test_calls_grow_towards_their_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_calls_grow_to_target_duration(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A clock that gives a step 1 ms: calls of 0.2 s are 200 steps."""
         now = [0.0]
         monkeypatch.setattr("estimatorkit.train.training.time.perf_counter", lambda: now[0])
@@ -480,7 +478,7 @@ class TestChecks:
         session.close()
 
 
-def test_shapes_of_elements_may_differ(counting: Any) -> None:
+def test_element_shapes_may_differ(counting: Any) -> None:
     """Each shape is one compilation, as a short last batch is."""
     lengths = [3, 3, 5, 3, 5, 5]
 
@@ -495,7 +493,7 @@ def test_shapes_of_elements_may_differ(counting: Any) -> None:
 
 
 @pytest.mark.slow
-def test_words_become_ids_when_a_block_is_read() -> None:
+def test_words_become_ids_per_block() -> None:
     """Lookups, crosses and rows of several lengths: one call for many steps, few compilations."""
     words = ["a", "b", "c", "a", "x", "b", "c", "c"] * 6
     ages = np.arange(48, dtype=np.float32)

@@ -71,7 +71,7 @@ def reference(request: pytest.FixtureRequest) -> Any:
 
 
 @sweep("parts", [[STEPS], [5, 1, 6, 12, 12], [1] * 8 + [28], [7, 29]], quick=1)
-def test_the_same_as_one_step_a_run(training: Training, reference: Any, parts: Any) -> None:
+def test_matches_one_step_per_run(training: Training, reference: Any, parts: Any) -> None:
     losses: list[Any] = []
     for part in parts:
         done = training.loop.run(part)
@@ -83,14 +83,14 @@ def test_the_same_as_one_step_a_run(training: Training, reference: Any, parts: A
     np.testing.assert_array_equal(training.following(), reference[2])
 
 
-def test_an_executable_for_both(training: Training) -> None:
+def test_one_executable_for_both_sizes(training: Training) -> None:
     for part in (9, 20, 4, 6, 1, 100):
         training.loop.run(part)
     # One for blocks of one size (the first element is looked at alone), one for both.
     assert training.session.state.compilations["step"] <= 2
 
 
-def test_elements_are_those_of_the_steps(training: Training) -> None:
+def test_elements_belong_to_their_steps(training: Training) -> None:
     done = training.loop.run(12)
     sizes = [len(done.element(step)[0]) for step in range(12)]  # type: ignore[index]
     assert sizes == [8] * 5 + [2] + [8] * 5 + [2]
@@ -105,7 +105,7 @@ def ragged(*lengths: int, width: int = 2) -> RaggedColumn:
     return RaggedColumn(values, np.array([[length, width] for length in lengths], np.int64))
 
 
-def test_runs_and_filled_rows() -> None:
+def test_runs_and_padded_rows() -> None:
     column = ragged(3, 3, 1, 3, 1, 1)
     found = in_partial_batches([column, np.ones((6, 4), np.int32)], 8)
     assert found is not None
@@ -121,7 +121,7 @@ def test_runs_and_filled_rows() -> None:
         assert not filled[row, length:].any()
 
 
-def test_a_last_run_of_the_first_shape() -> None:
+def test_ends_with_full_batch() -> None:
     found = in_partial_batches([ragged(1, 3, 1)], 3)
     assert found is not None
     assert found[1].runs.tolist() == [[[0, 1], [1, 2]], [[2, 3], [3, 3]]]
@@ -139,5 +139,5 @@ def test_a_last_run_of_the_first_shape() -> None:
     ],
     ids=["plain", "three", "none", "other axis", "strings", "other ranks"],
 )
-def test_what_stays_as_it_is(columns: Any) -> None:
+def test_unsupported_shapes_are_unchanged(columns: Any) -> None:
     assert in_partial_batches(columns, 9) is None

@@ -1,4 +1,4 @@
-"""Runs that would not end: deadlines, closed sessions and Ctrl-C end loops on device and host."""
+"""Endless runs: timeouts, closed sessions and Ctrl-C end loops on device and host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.runtime.xla import cancellation
 
 
@@ -45,7 +45,7 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_timeout_ends_a_loop() -> None:
+def test_timeout_interrupts_loop() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v, result = endless()
         session.run(v.initializer)
@@ -55,7 +55,7 @@ def test_a_timeout_ends_a_loop() -> None:
         assert session.run(v.assign(7.0)) == 7
 
 
-def test_others_run_while_a_loop_does() -> None:
+def test_other_runs_proceed_during_loop() -> None:
     with tf.Graph().as_default():
         session = tf.Session()
         v, result = endless()
@@ -85,7 +85,7 @@ def test_others_run_while_a_loop_does() -> None:
         assert ends == ["CancelledError"]
 
 
-def test_a_timeout_ends_a_loop_on_the_host() -> None:
+def test_timeout_interrupts_host_loop() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v, result = endless(lambda x: x)
         session.run(v.initializer)
@@ -94,7 +94,7 @@ def test_a_timeout_ends_a_loop_on_the_host() -> None:
 
 
 @pytest.mark.usefixtures("_ctrl_c")
-def test_ctrl_c_ends_a_loop() -> None:
+def test_ctrl_c_interrupts_loop() -> None:
     before = signal.getsignal(signal.SIGINT)
     with tf.Graph().as_default(), tf.Session() as session:
         v, result = endless()
@@ -110,7 +110,7 @@ def test_ctrl_c_ends_a_loop() -> None:
 
 
 @pytest.mark.usefixtures("_ctrl_c")
-def test_ctrl_c_ends_a_loop_on_the_host() -> None:
+def test_ctrl_c_interrupts_host_loop() -> None:
     calls: list[int] = []
 
     def step(x: Any) -> Any:
@@ -127,7 +127,7 @@ def test_ctrl_c_ends_a_loop_on_the_host() -> None:
         assert session.run(v.assign(7.0)) == 7
 
 
-def test_the_config_has_a_timeout_for_every_run() -> None:
+def test_config_timeout_applies_to_every_run() -> None:
     config = tf.ConfigProto(operation_timeout_in_ms=100)
     with tf.Graph().as_default(), tf.Session(config=config) as session:
         v, result = endless()
@@ -136,7 +136,7 @@ def test_the_config_has_a_timeout_for_every_run() -> None:
             session.run(result)
 
 
-def test_closing_the_session_ends_a_loop_of_another_thread() -> None:
+def test_closing_session_interrupts_loop_of_another_thread() -> None:
     with tf.Graph().as_default():
         v, result = endless()
         session = tf.Session()
@@ -158,7 +158,7 @@ def test_closing_the_session_ends_a_loop_of_another_thread() -> None:
 
 
 @pytest.mark.slow
-def test_the_gradient_of_an_endless_loop_and_loops_in_functions_end() -> None:
+def test_timeout_interrupts_gradients_and_function_loops() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder_with_default(1.5, [])
 
@@ -173,7 +173,7 @@ def test_the_gradient_of_an_endless_loop_and_loops_in_functions_end() -> None:
                 session.run(fetch, options=options)
 
 
-def test_a_loop_asks_rarely_and_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancellation_checks_are_rare_and_keep_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     answer = cancellation.LoopWatch.iterations
 

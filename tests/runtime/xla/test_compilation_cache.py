@@ -1,4 +1,4 @@
-"""The second start of a script compiles nothing, and a cache that cannot be used does no harm."""
+"""The compilation cache: a second start compiles nothing, and an unusable cache is harmless."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def count(event, **_):
         counts[name] += 1
 
 jax.monitoring.register_event_listener(count)
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 
 x = tf.placeholder(tf.float32, [None, 3])
 w = tf.get_variable("w", [3, 2])
@@ -53,7 +53,7 @@ def _run(home: Path, **environment: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
+def test_second_start_compiles_nothing(tmp_path: Path) -> None:
     first = _run(tmp_path)
     assert first["misses"] > 0
     assert _run(tmp_path) == {"hits": first["misses"] + first["hits"], "misses": 0}
@@ -66,7 +66,7 @@ def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_turned_off(tmp_path: Path) -> None:
+def test_disabled_by_environment(tmp_path: Path) -> None:
     assert _run(tmp_path, ESTIMATORKIT_COMPILATION_CACHE="0") == {"hits": 0, "misses": 0}
     assert not list(tmp_path.iterdir())
 
@@ -88,7 +88,9 @@ def unused_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_others_must_not_write_there(unused_cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_cache_writable_by_others_is_ignored(
+    unused_cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = compilation_cache.use_compilation_cache()
     assert folder is not None
     assert folder.parent == unused_cache
@@ -99,18 +101,14 @@ def test_others_must_not_write_there(unused_cache: Path, caplog: pytest.LogCaptu
     compilation_cache.use_compilation_cache.cache_clear()
 
 
-def test_a_home_that_cannot_be_written_is_no_error(
-    unused_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritable_home_is_harmless(unused_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (unused_cache / "file").touch()
     monkeypatch.setenv("ESTIMATORKIT_COMPILATION_CACHE", str(unused_cache / "file"))
     assert compilation_cache.use_compilation_cache() is None
     compilation_cache.use_compilation_cache.cache_clear()
 
 
-def test_the_least_recently_read_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evicts_least_recently_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(8):
         path = tmp_path / f"{number}-cache"
         path.write_bytes(bytes(100))

@@ -1,4 +1,4 @@
-"""Rows of large tables are fetched together; indices and results stay as they are."""
+"""Rows of large tables are prefetched; indices and results are unchanged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def table(dtype: Any = np.float32, rows: int = ROWS) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16, np.float16])
 @sweep("index_dtype", [np.int32, np.int64], quick=1)
-def test_indices_stay_as_they_are(dtype: Any, index_dtype: Any) -> None:
+def test_indices_are_unchanged(dtype: Any, index_dtype: Any) -> None:
     fetch = jax.jit(host_tuning.prefetch_rows)
     one, other = table(dtype), table(dtype)
     for seed in range(10):
@@ -52,14 +52,14 @@ def take_rows(params: Any, indices: Any) -> Any:
     return lookup("GatherV2").kernel(params, indices, axis=0, batch_dims=0)
 
 
-def test_compilers_keep_the_fetching_of_few_rows_of_large_tables_only() -> None:
+def test_prefetch_only_for_few_rows_of_large_tables() -> None:
     assert gathers(ROWS, 128) == 2
     assert gathers(ROWS - 1, 128) == 1
     assert gathers(ROWS, 4097) == 1
 
 
 @pytest.mark.slow
-def test_values_and_gradients_of_a_large_table() -> None:
+def test_values_and_gradients_of_large_table() -> None:
     params = table()
     indices = jnp.asarray([[0, ROWS - 1], [7, 7]])
     np.testing.assert_array_equal(jax.jit(take_rows)(params, indices), params[indices])

@@ -1,4 +1,4 @@
-"""Values that an operation must not get end a run, however the operation comes to run.
+"""Invalid values end a run, in every way an operation can run.
 
 Programs and words are TensorFlow 2.15.1's (`tests/golden/make_faults.py`).
 """
@@ -15,7 +15,7 @@ import jax
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core import registry
 from estimatorkit.core.indexed_slices import may_hold_surplus
 from estimatorkit.function import Defun
@@ -70,7 +70,7 @@ def fed(fault: Fault, values: Any, known: bool = True) -> Any:
 
 
 @sweep("name", sorted(EVERY), quick=16)
-def test_words_are_tensorflows(name: str) -> None:
+def test_messages_match_tensorflow(name: str) -> None:
     fault, words = EVERY[name], expected_words(name)
     fed(fault, fault.good)
     if words is None:
@@ -224,7 +224,7 @@ PROGRAMS = (
 
 
 @sweep(("way", "name"), itertools.product(WAYS, PROGRAMS), quick=18)
-def test_however_it_runs(way: str, name: str) -> None:
+def test_faults_in_every_way_of_running(way: str, name: str) -> None:
     fault, words = FAULTS[name], expected_words(name)
     assert words is not None
     with tf.Graph().as_default():
@@ -238,7 +238,7 @@ def test_however_it_runs(way: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gather", "floordiv of int32"])
-def test_what_does_not_run_is_not_refused(name: str) -> None:
+def test_pruned_operation_does_not_fault(name: str) -> None:
     fault = FAULTS[name]
     for values in ([tf.constant(each) for each in fault.bad], None):
         with tf.Graph().as_default():
@@ -249,7 +249,7 @@ def test_what_does_not_run_is_not_refused(name: str) -> None:
             assert _run(made) == 1
 
 
-def test_nothing_of_no_elements_is_refused() -> None:
+def test_empty_inputs_do_not_fault() -> None:
     ids = tf.placeholder(tf.int32, [None])
     made = [tf.gather(tf.zeros([0, 2]), ids), tf.constant(1) // ids, tf.invert_permutation(ids)]
     with tf.Session() as session:
@@ -277,7 +277,7 @@ def _training(optimizer: Any) -> Any:
         lambda: tf.train.FtrlOptimizer(0.5),
     ],
 )
-def test_a_step_that_fails_trains_nothing_and_the_next_one_trains(optimizer: Any) -> None:
+def test_failed_step_leaves_variables_unchanged(optimizer: Any) -> None:
     ids, train = _training(optimizer())
     values = tf.global_variables()
     with tf.Session() as session:
@@ -294,7 +294,7 @@ def test_a_step_that_fails_trains_nothing_and_the_next_one_trains(optimizer: Any
         assert dict(session.state.compilations) == compiled
 
 
-def test_an_assignment_that_fails_assigns_nothing() -> None:
+def test_failed_assignment_leaves_variable_unchanged() -> None:
     ids = tf.placeholder(tf.int32, [2])
     one, other = tf.Variable([1.0, 2.0]), tf.Variable([1.0, 2.0])
     assign = tf.group(one.assign(tf.gather([5.0, 6.0], ids)), other.assign_add([1.0, 1.0]))
@@ -335,7 +335,7 @@ class _Losses(tf.train.SessionRunHook):
 
 
 @pytest.mark.parametrize("hooks", [[], [_Losses]], ids=["in one call", "step by step"])
-def test_training_ends_at_the_first_step_that_fails(tmp_path: Path, hooks: Any) -> None:
+def test_training_stops_at_first_failing_step(tmp_path: Path, hooks: Any) -> None:
     estimator = tf.estimator.Estimator(_model_fn, tmp_path)
     estimator.train(_input_fn(1, 2, 3, 4), hooks=[hook() for hook in hooks])
     before = estimator.get_variable_value("table")
@@ -346,7 +346,7 @@ def test_training_ends_at_the_first_step_that_fails(tmp_path: Path, hooks: Any) 
     np.testing.assert_array_equal(estimator.get_variable_value("table"), before)
 
 
-def test_steps_before_the_one_that_fails_are_kept(tmp_path: Path) -> None:
+def test_steps_before_failure_are_kept(tmp_path: Path) -> None:
     estimator = tf.estimator.Estimator(
         _model_fn, tmp_path, config=tf.estimator.RunConfig(save_checkpoints_steps=2)
     )
@@ -357,7 +357,7 @@ def test_steps_before_the_one_that_fails_are_kept(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table != 0, np.isin(np.arange(10), [5, 6, 7, 8]))
 
 
-def test_evaluation_and_prediction_end(tmp_path: Path) -> None:
+def test_evaluation_and_prediction_stop(tmp_path: Path) -> None:
     estimator = tf.estimator.Estimator(_model_fn, tmp_path)
     estimator.train(_input_fn(1, 2))
     for call in (
@@ -368,7 +368,7 @@ def test_evaluation_and_prediction_end(tmp_path: Path) -> None:
             call()
 
 
-def test_keras_models_end() -> None:
+def test_keras_models_stop() -> None:
     keras = tf.keras
     model = keras.Sequential(
         [keras.layers.Embedding(10, 3, input_length=1), keras.layers.Flatten()]
@@ -388,7 +388,7 @@ def test_keras_models_end() -> None:
     np.testing.assert_array_equal(model.get_weights()[0], weights)
 
 
-def test_elements_before_the_one_that_fails_are_given() -> None:
+def test_elements_before_failure_are_returned() -> None:
     dataset = tf.data.Dataset.range(5).map(
         lambda i: 12 // (tf.constant([1, 2, 0, 4, 6], tf.int64)[i])
     )
@@ -443,7 +443,7 @@ SURPLUS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", sorted(SURPLUS))
-def test_rows_of_other_parts_are_not_refused(name: str) -> None:
+def test_rows_of_other_shards_do_not_fault(name: str) -> None:
     """Values of TensorFlow 2.15.1, whose gradients have rows of the part alone."""
     part, rows, feed = _part_and_gradient(1)
     made = SURPLUS[name](part, rows)
@@ -452,7 +452,7 @@ def test_rows_of_other_parts_are_not_refused(name: str) -> None:
         np.testing.assert_allclose(session.run(made, feed), [[1, 1], [0.6, 0.6]], rtol=1e-6)
 
 
-def test_other_indices_of_a_part_are_tested() -> None:
+def test_shard_indices_are_checked() -> None:
     part, _, feed = _part_and_gradient(1)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -460,7 +460,7 @@ def test_other_indices_of_a_part_are_tested() -> None:
             session.run(tf.gather(part, *feed), feed)
 
 
-def test_indices_may_have_a_long_history() -> None:
+def test_indices_of_long_computations() -> None:
     _, rows, _ = _part_and_gradient(1)
     surplus, plain = rows.all_indices, tf.placeholder(tf.int32, [2])
     for _ in range(1200):
@@ -496,7 +496,7 @@ UNFIT: dict[str, tuple[Callable[..., Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", sorted(UNFIT))
-def test_shapes_that_do_not_fit_are_errors_of_the_operation(name: str) -> None:
+def test_shape_mismatch_names_operation(name: str) -> None:
     """As in TensorFlow 2.15.1, where shapes are not known before."""
     function, values = UNFIT[name]
     kinds = {"f": tf.float32, "i": tf.int32}
@@ -529,13 +529,13 @@ def _held(value: Any) -> list[Any]:
     [
         row.type
         for row in map(registry.lookup, registry.registered_types())
-        if row.fault is not None and row.cases and row.where != "host"
+        if row.fault is not None and row.cases and row.placement.where != "host"
     ],
 )
-def test_the_words_of_a_test_keep_no_tracers_alive(op_type: str) -> None:
+def test_fault_messages_release_tracers(op_type: str) -> None:
     row = registry.lookup(op_type)
     for case in row.cases():
-        static = row.static_positions(case.attrs)
+        static = row.semantics.static_positions(case.attrs)
 
         def function(*given: Any, case: Any = case, static: Any = static) -> None:
             traced = iter(given)
@@ -547,7 +547,7 @@ def test_the_words_of_a_test_keep_no_tracers_alive(op_type: str) -> None:
         jax.make_jaxpr(function)(*given)
 
 
-def test_a_run_that_fails_is_compiled_once_and_others_have_no_output_more() -> None:
+def test_failing_run_compiles_once() -> None:
     ids, x = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.float32, [2])
     row, double = tf.gather([1.0, 2.0, 3.0], ids), x * 2.0
     with tf.Session() as session:
@@ -564,7 +564,7 @@ def test_a_run_that_fails_is_compiled_once_and_others_have_no_output_more() -> N
         assert len(tested.jaxpr.jaxpr.outvars) == 2
 
 
-def test_tests_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_can_be_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESTIMATORKIT_CHECKS", "0")
     ids = tf.placeholder(tf.int32, [2])
     with tf.Session() as session:

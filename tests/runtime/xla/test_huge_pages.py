@@ -1,4 +1,4 @@
-"""Large tables move into large pages of memory, once, and keep their values."""
+"""Large tables move to huge pages, once, and keep their values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def session() -> Any:
 
 
 @pytest.mark.slow
-def test_a_table_moves_and_keeps_its_values(session: Any) -> None:
+def test_table_moves_to_huge_pages_and_keeps_values(session: Any) -> None:
     run, table, small = session
     rows = [3, ROWS - 1]
     update = tf.scatter_add(table, rows, tf.ones([2, 64]))
@@ -54,7 +54,9 @@ def test_a_table_moves_and_keeps_its_values(session: Any) -> None:
     assert run.run(tf.reduce_sum(table)) == 2 * 2 * 64
 
 
-def test_it_is_asked_once_an_executable(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_pages_are_requested_once_per_executable(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[int] = []
     monkeypatch.setattr(executor, "use_huge_pages", lambda arrays: asked.append(len(arrays)))
     run, table, _ = session
@@ -64,7 +66,7 @@ def test_it_is_asked_once_an_executable(session: Any, monkeypatch: pytest.Monkey
     assert asked == [1]
 
 
-def test_other_systems_have_none(monkeypatch: pytest.MonkeyPatch, session: Any) -> None:
+def test_unsupported_on_other_systems(monkeypatch: pytest.MonkeyPatch, session: Any) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     run, table, _ = session
     assert use_huge_pages(run.state.take([table.op.name])) == 0

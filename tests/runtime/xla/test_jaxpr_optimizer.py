@@ -1,4 +1,4 @@
-"""What Python unrolled becomes a loop, joined pieces a transposition; values stay the same."""
+"""Unrolled steps become loops, joined slices a transposition; values are unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from jax import lax
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.runtime.lower import trace_segment
 from estimatorkit.runtime.xla import jaxpr_optimizer, rolling
 
@@ -70,13 +70,13 @@ def recurrent(w: Any, u: Any, x: Any) -> Any:
 ARGUMENTS = some(8, 8), some(4, 8), some(3, 10, 4)
 
 
-def test_steps_are_a_loop() -> None:
+def test_unrolled_steps_become_loop() -> None:
     found = checked(recurrent, *ARGUMENTS)
     assert found["scan"] == 1
     assert found["dot_general"] <= 4 < primitives(recurrent, *ARGUMENTS)["dot_general"]
 
 
-def test_gradients_are_a_loop() -> None:
+def test_unrolled_gradients_become_loop() -> None:
     def gradient(*arguments: Any) -> Any:
         return jax.value_and_grad(lambda *given: recurrent(*given)[0], (0, 1, 2))(*arguments)
 
@@ -85,7 +85,7 @@ def test_gradients_are_a_loop() -> None:
     assert found["dot_general"] < primitives(gradient, *ARGUMENTS)["dot_general"] / 2
 
 
-def test_only_the_sum_of_the_steps_results() -> None:
+def test_loop_with_summed_results() -> None:
     def steps(w: Any, x: Any) -> Any:
         state, products = x[0], []
         for row in x:
@@ -106,7 +106,7 @@ def test_only_the_sum_of_the_steps_results() -> None:
     assert all(variable.aval.shape[:1] != (9,) for variable in scan.outvars)  # nothing is kept
 
 
-def test_layers_of_large_weights_are_not_stacked() -> None:
+def test_large_weights_are_not_stacked() -> None:
     def layers(weights: Any, x: Any) -> Any:
         for weight in weights:
             x = jnp.tanh(jnp.sin(jnp.cos(x @ weight)))
@@ -116,7 +116,7 @@ def test_layers_of_large_weights_are_not_stacked() -> None:
     assert not checked(layers, [some(256, 256) for _ in range(6)], some(2, 256))["scan"]
 
 
-def test_equations_beside_each_other_are_not_a_loop() -> None:
+def test_independent_equations_are_not_a_loop() -> None:
     def updates(weights: Any) -> Any:
         return [weight * 0.9 + jnp.sqrt(weight**2 + 1) / 2 for weight in weights]
 
@@ -141,7 +141,7 @@ def test_convolutions_stay_outside_loops(convolve: Callable[..., Any]) -> None:
     assert not checked(steps, some(2, 2, 3, 3), some(1, 2, 8, 8))["scan"]
 
 
-def test_an_effect_is_not_moved_into_a_loop() -> None:
+def test_effects_are_not_moved_into_loops() -> None:
     seen: list[float] = []
 
     def steps(x: Any) -> Any:
@@ -158,7 +158,7 @@ def test_an_effect_is_not_moved_into_a_loop() -> None:
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("joined", [0, 1, 2])
 @pytest.mark.parametrize("order", [1, -1])
-def test_joined_pieces(axis: int, joined: int, order: int) -> None:
+def test_joined_slices_become_transposition(axis: int, joined: int, order: int) -> None:
     x = some(8, 8, 8)
 
     def of_stack(x: Any) -> Any:
@@ -173,7 +173,7 @@ def test_joined_pieces(axis: int, joined: int, order: int) -> None:
         assert not found["stack"] + found["concatenate"]
 
 
-def test_pieces_that_are_not_the_whole_in_order() -> None:
+def test_partial_or_reordered_slices_are_kept() -> None:
     def joins(x: Any, y: Any) -> Any:
         rows, others = list(x), list(y)
         return (
@@ -236,7 +236,7 @@ def test_any_repeated_step(program: Callable[[Any, Any], Any]) -> None:
     )
 
 
-def test_a_cell_called_in_a_python_loop() -> None:
+def test_cell_called_in_python_loop() -> None:
     x = tf.placeholder(tf.float32, [4, 12, 3])
     cell = tf.nn.rnn_cell.BasicLSTMCell(5)
     state = cell.zero_state(4, tf.float32)

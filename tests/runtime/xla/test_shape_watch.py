@@ -1,4 +1,4 @@
-"""A segment that is compiled again and again says for which tensors."""
+"""The warning about a segment that is compiled repeatedly names the tensors that cause it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from estimatorkit.runtime.xla.shape_watch import WARN_LIMIT
 
 
 @pytest.mark.slow
-def test_new_shapes_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_new_shapes_are_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         rows = tf.placeholder(tf.float32, [None, 2], name="rows")
         fixed = tf.placeholder(tf.float32, [2], name="fixed")
@@ -36,7 +36,7 @@ def test_new_shapes_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.slow
-def test_values_that_decide_shapes_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_values_that_decide_shapes_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         count = tf.placeholder(tf.int32, [], name="count")
         ones = tf.fill([count + 1], 1.0) * tf.get_variable("scale", [])

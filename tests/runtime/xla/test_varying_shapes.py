@@ -1,15 +1,15 @@
-"""Shapes that differ from run to run: few compilations where they lead to one shape."""
+"""Varying shapes compile only a few times if they lead to one shape."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.runtime.xla.shape_watch import HOST_LIMIT
 
 
-def test_padding_that_is_sliced_off_is_compiled_a_few_times_only() -> None:
+def test_sliced_padding_compiles_few_times() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 1])
         amounts = tf.placeholder(tf.int32, [2, 2])
@@ -23,7 +23,7 @@ def test_padding_that_is_sliced_off_is_compiled_a_few_times_only() -> None:
         assert sum(session.state.compilations.values()) <= HOST_LIMIT + 3
 
 
-def test_pictures_of_any_size_that_are_resized_to_one() -> None:
+def test_resized_pictures_compile_few_times() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         picture = tf.placeholder(tf.float32, [None, None, 1])
         small = tf.image.resize_images(picture / 2.0, [2, 2])
@@ -35,7 +35,7 @@ def test_pictures_of_any_size_that_are_resized_to_one() -> None:
 
 
 @pytest.mark.slow
-def test_models_stay_on_the_device() -> None:
+def test_models_stay_on_device() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 2])
         weights = tf.get_variable("weights", [2, 1], initializer=tf.ones_initializer())
