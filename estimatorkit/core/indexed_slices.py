@@ -10,7 +10,7 @@ import numpy as np
 
 from estimatorkit.core.composite import OfValues
 from estimatorkit.core.conversion import make
-from estimatorkit.core.dtypes import DType, int64
+from estimatorkit.core.dtypes import int64
 from estimatorkit.core.faults import in_range
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.registry import (

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.ops.math.axes import input_of
 from estimatorkit.core.dtypes import complex64, complex128, int32, string
 from estimatorkit.core.indexed_slices import may_hold_surplus
 from estimatorkit.interop.graphdef_export_columns import COLUMN_RULES
 from estimatorkit.interop.graphdef_export_layers import LAYER_RULES
 from estimatorkit.interop.graphdef_export_loops import LOOP_RULES
 from estimatorkit.interop.graphdef_writer import Rule, Writer, plain, rows
+from estimatorkit.ops.math.axes import input_of
 
 # Rules by node signature.
 

@@ -129,7 +129,7 @@ def test_equal_fetch_structures_are_not_confused() -> None:
 
 def test_fetch_and_feed_are_not_confused() -> None:
     a = placeholder(int32, [], "a")
-    b = builtin_ops.placeholder_with_default(7, [], "b")
+    b = array.placeholder_with_default(7, [], "b")
     with Session() as session:
         assert session.run([a], {a: 1, b: 2}) == [1]
         assert session.run([a, b], {a: 1}) == [1, 7]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from estimatorkit.core.dtypes import DType
-from estimatorkit.core.errors import type_error, value_error
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.registry.op_def import Attrs, Infer, Spec
-from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
+from estimatorkit.core.shapes import SCALAR, TensorShape
 from estimatorkit.core.tensor import Tensor
 
 

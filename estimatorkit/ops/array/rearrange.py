@@ -10,15 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.ops.math.axes import (
-    as_tuple,
-    axis_of,
-    in_range,
-    input_attr,
-    ints_of,
-    register_with_axis,
-    unknown_numbers,
-)
 from estimatorkit.core.conversion import (
     as_index_tensor,
     convert_to_tensor,
@@ -44,6 +35,15 @@ from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.array.gather_nd import scatter_nd
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.axes import (
+    as_tuple,
+    axis_of,
+    in_range,
+    input_attr,
+    ints_of,
+    register_with_axis,
+    unknown_numbers,
+)
 from estimatorkit.ops.math.broadcasting import broadcast, broadcast_shapes
 from estimatorkit.ops.math.checked import checked
 

@@ -10,14 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.ops.math.axes import (
-    as_tuple,
-    input_attr,
-    ints_of,
-    register_with_axis,
-    unknown_numbers,
-    with_axis,
-)
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
@@ -26,6 +18,14 @@ from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.lazy import LazyFunctions
+from estimatorkit.ops.math.axes import (
+    as_tuple,
+    input_attr,
+    ints_of,
+    register_with_axis,
+    unknown_numbers,
+    with_axis,
+)
 from estimatorkit.ops.math.derivatives import with_partials
 from estimatorkit.ops.math.elementwise import truncated_quotient
 
