@@ -16,7 +16,6 @@ from estimatorkit.ops.text.unicode import (
     unicode_split_with_offsets as unicode_split_with_offsets,
     unicode_transcode as unicode_transcode,
 )
-from estimatorkit.compat.names.strings import *
 
 length = string_length
 lower = string_lower

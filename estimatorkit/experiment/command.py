@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from estimatorkit.core.errors import OpError
-from estimatorkit.experiment.errors import ConfigurationError, DataError
+from estimatorkit.experiment.errors import UserError
 from estimatorkit.logger import logger
 from estimatorkit.version import __version__
 
@@ -71,7 +71,7 @@ class _Group(click.Group):
         except (OpError, ValueError, TypeError, OSError) as error:
             if ctx.meta.get("traceback") or isinstance(error, BrokenPipeError):
                 raise
-            if isinstance(error, ConfigurationError | DataError):
+            if isinstance(error, UserError):
                 raise Failure(str(error), error.exit_code) from error
             hint = "  (--traceback shows where it was raised)"
             raise Failure(f"{type(error).__name__}: {error}\n{hint}", 1) from error

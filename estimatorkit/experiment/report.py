@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.predicting import Columns, Prediction
 
@@ -137,8 +136,8 @@ class PredictionFile:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError as error:
-            raise DataError(
-                explain("writing Parquet files needs pyarrow", hint="pip install pyarrow.")
+            raise DataError.explained(
+                "writing Parquet files needs pyarrow", hint="pip install pyarrow."
             ) from error
         schema = None if self._writer is None else self._writer.schema
         rows = pa.Table.from_pandas(frame, schema, preserve_index=False)

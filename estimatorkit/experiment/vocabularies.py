@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core.errors import explain
 from estimatorkit.data.list_cells import filler
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.errors import DataError
@@ -100,14 +99,12 @@ def _frequent(given: dict[str, Any], counts: pd.Series, origin: str) -> list[byt
     words = sorted(zip((-kept).tolist(), kept.index.tolist(), strict=True))
     found = [word for _, word in words if b"\n" not in word and b"\r" not in word]
     if not found:
-        raise DataError(
-            explain(
-                f"{origin}: no word of the column {given['key']!r} is frequent enough",
-                expected=f"one that is seen at least {given['min_count']} times",
-                received=f"{len(counts)} words, seen {counts.max() if len(counts) else 0} times at "
-                "most",
-                hint="give a smaller min_count.",
-            )
+        raise DataError.explained(
+            f"{origin}: no word of the column {given['key']!r} is frequent enough",
+            expected=f"one that is seen at least {given['min_count']} times",
+            received=f"{len(counts)} words, seen {counts.max() if len(counts) else 0} times at "
+            "most",
+            hint="give a smaller min_count.",
         )
     return found[: given["max_size"]]
 

@@ -8,7 +8,7 @@ examples as it says.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64
@@ -195,6 +195,25 @@ class LossFunctionWrapper(Loss):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self._fn_kwargs}
+
+
+class LossOfFunction(LossFunctionWrapper):
+    """A loss of a function without further arguments, which a subclass names.
+
+    Args:
+        reduction: a `Reduction`.
+        name: the function's name by default.
+    """
+
+    _function: ClassVar[Callable[..., Tensor]]
+
+    def __init_subclass__(cls, function: Callable[..., Tensor] | None = None) -> None:
+        super().__init_subclass__()
+        if function is not None:
+            cls._function = staticmethod(function)
+
+    def __init__(self, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
+        super().__init__(self._function, reduction, name or self._function.__name__)
 
 
 _MEANS_OF_ELEMENTS = frozenset(

@@ -49,22 +49,13 @@ class EinsumDense(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.keep_arguments(locals(), ("output_shape",))
         self.equation = equation
         self._partial_output_shape = (
             [output_shape] if isinstance(output_shape, int) else list(output_shape)
         )
         self._given_output_shape = output_shape
         self.bias_axes = bias_axes
-        self.keep(
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-        )
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias."""

@@ -8,6 +8,7 @@ is ever imported, evaluated or unpickled: a name that is in none of them is an e
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -84,6 +85,21 @@ def get_registered_object(
         if table and name in table:
             return table[name]
     return None
+
+
+def classes_in(module: str, base: type) -> dict[str, type]:
+    """The public classes of a kind that a module defines, by name.
+
+    Args:
+        module: its name; it is imported already.
+        base: their base class.
+    """
+    return {
+        name: each
+        for name, each in vars(sys.modules[module]).items()
+        if isinstance(each, type) and issubclass(each, base)
+        if each.__module__ == module and not name.startswith("_")
+    }
 
 
 class Registry:
@@ -202,6 +218,6 @@ class Registry:
 
 
 __all__ = [
-    *("Registry", "custom_object_scope", "get_custom_objects", "get_registered_name"),
-    *("get_registered_object", "register_keras_serializable"),
+    *("Registry", "classes_in", "custom_object_scope", "get_custom_objects"),
+    *("get_registered_name", "get_registered_object", "register_keras_serializable"),
 ]

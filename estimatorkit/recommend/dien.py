@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import value_error
@@ -134,7 +134,7 @@ class DIEN(Premade):
         attention_units: Sequence[int] = (80, 40),
         attention_activation: ActivationLike = "dice",
         attention_softmax: bool = True,
-        update: str = "scale",
+        update: Literal["scale", "replace", "released"] = "scale",
         weight_column: Any = None,
         label_vocabulary: Sequence[str] | None = None,
         optimizer: OptimizerLike = "Adagrad",

@@ -288,7 +288,7 @@ class TwoTower(Premade):
         temperature: float = 0.05,
         sampling_probability: str | None = None,
         estimate_sampling_probability: bool = False,
-        frequency_buckets: int = 1 << 17,
+        frequency_buckets: int = 131_072,
         frequency_hashes: int = 1,
         frequency_rate: float = 0.01,
         negative_prefix: str | None = None,

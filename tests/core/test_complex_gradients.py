@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import estimatorkit as tf
+import estimatorkit.compat.v1 as tf
 from tests.golden.snippets_complex import GRADIENTS, R, Z
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "complex.json").read_text("utf-8"))

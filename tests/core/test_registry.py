@@ -76,7 +76,7 @@ def test_the_module_of_an_op_is_imported_when_its_type_is_looked_up(
         registry.add_ops("another", "Halve")
 
 
-def test_inference_from_the_kernel() -> None:
+def test_inference_from_kernel() -> None:
     register("Outer", lambda x, y: jnp.einsum("i,j->ij", x, y))
     known, unknown = constant([1.0, 2.0]), builtin_ops.placeholder(float32, [None])
     row = registry.lookup("Outer")

@@ -120,7 +120,7 @@ def test_supervised_outputs_have_prefixes() -> None:
         export.EvalOutput(metrics={"mean": (1.0, tf.no_op())})
 
 
-def test_the_names_of_tensorflow_are_there() -> None:
+def test_public_names() -> None:
     import estimatorkit as v1
 
     assert importlib.import_module("estimatorkit.compat.v1.estimator.export").PredictOutput is (

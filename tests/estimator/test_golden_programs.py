@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit as tf
 import estimatorkit as version_2
+import estimatorkit.compat.v1 as tf
 from tests.golden.snippets_estimator_programs import (
     BASES,
     ENDINGS,

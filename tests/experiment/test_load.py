@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from estimatorkit.experiment import document
 from estimatorkit.experiment.errors import ConfigurationError
-from estimatorkit.experiment.estimators import Adagrad
+from estimatorkit.experiment.estimators import OPTIMIZERS
 from estimatorkit.experiment.load import dump_experiment, load_experiment
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.sources import CsvSource
@@ -127,7 +127,10 @@ def test_overrides_apply_in_order_and_add_sections(tmp_path: Path) -> None:
         "train.max_steps=20",
         "features.0.numeric=PetalLength",
     )
-    assert experiment.estimator.model_dump()["optimizer"] == Adagrad(learning_rate=0.5).model_dump()
+    assert (
+        experiment.estimator.model_dump()["optimizer"]
+        == OPTIMIZERS["Adagrad"](learning_rate=0.5).model_dump()
+    )
     assert (experiment.train.steps, experiment.train.max_steps) == (None, 20)
     assert experiment.feature_keys == ("PetalLength",)
 

@@ -48,8 +48,8 @@ TYPES = (
     "MMoE, PLE, ESMM, KMeans, TwoTower"
 )
 DNN_KEYS = (
-    "type, weight_column, loss_reduction, hidden_units, optimizer, activation, dropout, "
-    "batch_norm, warm_start_from, n_classes, label_vocabulary"
+    "type, weight_column, loss_reduction, activation, n_classes, label_vocabulary, hidden_units, "
+    "optimizer, dropout, warm_start_from, batch_norm"
 )
 
 
@@ -156,7 +156,7 @@ bad.yaml:7:5: unknown key features.0.numerik.
         ("default: 1.5", "defualt: 1.5"),
         """\
 bad.yaml:8:33: unknown key features.1.numeric.defualt.
-  expected: one of key, default, dtype, shape, normalizer
+  expected: one of key, shape, default, dtype, normalizer
   received: defualt
   hint:     did you mean 'default'?""",
     ),
@@ -164,7 +164,7 @@ bad.yaml:8:33: unknown key features.1.numeric.defualt.
         ("  hidden_units: [10, 10]\n", ""),
         """\
 bad.yaml:10:3: the key estimator.hidden_units is missing.
-  expected: units of each hidden layer""",
+  expected: the width of each hidden layer, for example `[64, 32]`""",
     ),
     "missing section": (
         ("train:\n  steps: 100\n", ""),
@@ -308,7 +308,7 @@ bad.yaml:7:5: features.0 names several kinds of columns: numeric, bucketized.
         ),
         """\
 bad.yaml:7:52: unknown key features.0.embedding.column.vocabulary_list.wrods.
-  expected: one of key, num_oov_buckets, words, default_value
+  expected: one of key, words, default_value, num_oov_buckets
   received: wrods
   hint:     did you mean 'words'?""",
     ),

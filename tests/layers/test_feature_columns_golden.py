@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit as tf
+import estimatorkit.compat.v1 as tf
 from estimatorkit.core.graph import Graph
 from estimatorkit.layers import feature_column as fc
 from estimatorkit.runtime.session import Session

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import estimatorkit as tf
+import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.ops.control.defun import Defun
 from estimatorkit.core import registry
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import estimatorkit as tf
+import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_refusals import REFUSALS
 from tests.golden.snippets_unknown_shapes import UNKNOWN_SHAPES

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
-import estimatorkit as tf_v1
+import estimatorkit.compat.v1 as tf_v1
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.layers.feature_column import NumericColumn, numeric_column
 from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name

@@ -44,7 +44,7 @@ RULES = [
     for module in (optimizer_rules, keras_rules, contrib_rules)
     for each in vars(module).values()
     if isinstance(each, UpdateRule)
-    and (each is not optimizer_rules.ADAM or module is optimizer_rules)
+    and (each is not optimizer_rules.adam or module is optimizer_rules)
 ]
 
 
@@ -253,9 +253,9 @@ def test_sparse_step_allocates_nothing_of_table_size(rule: UpdateRule) -> None:
 
 
 def test_sparse_steps_update_in_place() -> None:
-    arguments, changed = large_step(optimizer_rules.FTRL)
+    arguments, changed = large_step(optimizer_rules.ftrl)
     with x64():
-        step = jax.jit(optimizer_rules.FTRL.sparse, donate_argnums=tuple(range(changed)))
+        step = jax.jit(optimizer_rules.ftrl.sparse, donate_argnums=tuple(range(changed)))
         memory = step.lower(*arguments).compile().memory_analysis()
     assert memory is not None
     assert memory.temp_size_in_bytes < 8_000_000 * 4 / 100
@@ -285,8 +285,8 @@ def test_session_updates_large_table_in_place() -> None:
 def test_out_of_range_and_empty_indices_change_nothing() -> None:
     state = np.arange(6, dtype=np.float32).reshape(3, 2)
     for rule, others in (
-        (optimizer_rules.GRADIENT_DESCENT, []),
-        (keras_rules.RMS_PROP, [np.float32(0), np.float32(1e-12)]),
+        (optimizer_rules.gradient_descent, []),
+        (keras_rules.rms_prop, [np.float32(0), np.float32(1e-12)]),
     ):
         slots = [np.zeros_like(state) for _ in rule.slots]
         for indices in ([-1, 3, 1], []):

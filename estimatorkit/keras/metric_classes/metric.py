@@ -26,6 +26,7 @@ from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers import initializers
+from estimatorkit.layers.engine.arguments import kept_arguments
 from estimatorkit.layers.engine.call_record import MetricCall, record_of
 from estimatorkit.layers.metrics.streaming import metric_variable, variables_of
 
@@ -214,7 +215,8 @@ class Metric:
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments from which `from_config` creates an equal metric."""
-        return {"name": self._name, "dtype": self.dtype}
+        own = kept_arguments(self, Metric, ("name", "dtype"))
+        return {"name": self._name, "dtype": self.dtype, **own}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Metric:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.keras.optimizers import built_in
 from estimatorkit.keras.optimizers.optimizer import Optimizer
-from estimatorkit.layers.serialization import Registry, get_registered_object
+from estimatorkit.layers.serialization import Registry, classes_in, get_registered_object
 from estimatorkit.lazy import Port
 from estimatorkit.train.optimizers import optimizer as train_optimizer
 
@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 else:  # it builds on this module
     loss_scale_optimizer = Port("loss_scaling")
 
-_CLASSES: dict[str, type[Optimizer]] = {
-    each.__name__: each
-    for each in (
-        *(built_in.Adadelta, built_in.Adagrad, built_in.Adam, built_in.AdamW, built_in.Adamax),
-        *(built_in.Ftrl, built_in.Nadam, built_in.RMSprop, built_in.SGD),
-    )
-}
+_CLASSES = classes_in(built_in.__name__, Optimizer)
 _BY_LOWER = {name.lower(): name for name in _CLASSES}
 _REGISTRY = Registry("optimizer", _CLASSES)
 

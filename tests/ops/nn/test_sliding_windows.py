@@ -116,7 +116,7 @@ def test_padding_matches_jax(
         ),
     ],
 )
-def test_gradients_of_other_shapes_are_refused(made: Any, words: str) -> None:
+def test_gradients_of_wrong_shape_raise(made: Any, words: str) -> None:
     import estimatorkit as tf
 
     refused = pytest.raises(tf.errors.InvalidArgumentError, match=words)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-import estimatorkit as tf
+import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_variables import ERRORS, SNIPPETS, run_snippet
 

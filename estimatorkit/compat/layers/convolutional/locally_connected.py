@@ -100,23 +100,15 @@ class LocallyConnected(Filters):
         implementation: int = 1,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            *(kernel_size, strides, padding, data_format, 1, activation, use_bias),
-            *(bias_initializer, bias_regularizer, activity_regularizer, bias_constraint),
-            **kwargs,
-        )
+        super().__init__(**kwargs)
+        self.keep_arguments(locals())
+        self.check_window()
         if implementation != 1:
             raise value_error(
                 f"{type(self).__name__}: implementation={implementation} is not there",
                 expected="implementation=1, the default: the numbers are the same",
             )
-        self.implementation = implementation
         self.filters = as_count(filters, "filters", self)
-        self.keep(
-            kernel_initializer=kernel_initializer,
-            kernel_regularizer=kernel_regularizer,
-            kernel_constraint=kernel_constraint,
-        )
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def build(self, input_shape: Any) -> None:
@@ -152,12 +144,6 @@ class LocallyConnected(Filters):
         if self.bias is not None:
             outputs = outputs + spread_bias(self.bias, self.channels_first)
         return self.activation(outputs)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        config = super().get_config()
-        del config["dilation_rate"]  # windows here have none
-        return config
 
 
 class LocallyConnected1D(LocallyConnected):

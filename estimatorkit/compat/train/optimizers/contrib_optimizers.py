@@ -43,7 +43,7 @@ class LazyAdamOptimizer(AdamOptimizer):
 
     @takes_repeated_rows
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
-        return apply_rule(contrib_rules.LAZY_ADAM, self, self._tensors, var, grad)
+        return apply_rule(contrib_rules.lazy_adam, self, self._tensors, var, grad)
 
 
 class NadamOptimizer(AdamOptimizer):
@@ -55,7 +55,7 @@ class NadamOptimizer(AdamOptimizer):
         learning_rate, beta1, beta2, epsilon, use_locking, name: see `AdamOptimizer`.
     """
 
-    _RULE = contrib_rules.NESTEROV_ADAM
+    _RULE = contrib_rules.nesterov_adam
 
 
 class AdaMaxOptimizer(AdamOptimizer):
@@ -69,7 +69,7 @@ class AdaMaxOptimizer(AdamOptimizer):
         learning_rate, beta1, beta2, epsilon, use_locking, name: see `AdamOptimizer`.
     """
 
-    _RULE = keras_rules.ADA_MAX
+    _RULE = keras_rules.ada_max
     _POWERS: Mapping[str, str] = {"beta1_power": "beta1"}
 
     def __init__(
@@ -130,7 +130,7 @@ class AddSignOptimizer(_SignOptimizer):
         name: str = "AddSignOptimizer",
     ) -> None:
         values = {"learning_rate": learning_rate, "alpha": alpha, "beta": beta, "sign_decay": 1.0}
-        super().__init__(contrib_rules.ADD_SIGN, use_locking, name, values)
+        super().__init__(contrib_rules.add_sign, use_locking, name, values)
         self._sign_decay_fn = sign_decay_fn
 
 
@@ -155,7 +155,7 @@ class PowerSignOptimizer(_SignOptimizer):
         name: str = "PowerSignOptimizer",
     ) -> None:
         values = {"learning_rate": learning_rate, "logbase": math.log(base), "beta": beta}
-        super().__init__(contrib_rules.POWER_SIGN, use_locking, name, {**values, "sign_decay": 1.0})
+        super().__init__(contrib_rules.power_sign, use_locking, name, {**values, "sign_decay": 1.0})
         self._sign_decay_fn = sign_decay_fn
 
 
@@ -239,7 +239,7 @@ class LARSOptimizer(MomentumOptimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(learning_rate, momentum, name=name, use_nesterov=use_nesterov)
-        self._plain_rule, self._rule = self._rule, contrib_rules.LARS
+        self._plain_rule, self._rule = self._rule, contrib_rules.lars
         self._hyperparameters |= {"weight_decay": weight_decay, "eeta": eeta, "epsilon": epsilon}
         self._hyperparameters["nesterov"] = float(use_nesterov)
         self._skip_list = tuple(skip_list or ())

@@ -6,11 +6,23 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from estimatorkit.train.optimizers.optimizer_rules import ADAM
-from estimatorkit.train.optimizers.update_rule import UpdateRule, registered
+from estimatorkit.train.optimizers.optimizer_rules import adam
+from estimatorkit.train.optimizers.update_rule import update_rule
+
+_SIGN_EXAMPLE = {"learning_rate": 0.1, "sign_decay": 0.5, "beta": 0.9}
+
+lazy_adam = update_rule("LazyAdam", slots=adam.slots, example=adam.example)(adam.kernel)
 
 
-def _nesterov_adam(
+@update_rule(
+    "NesterovAdam",
+    sparse_rows="every",
+    example=(
+        adam.example[0],
+        ((0.8468063, -2.0867484), (0.48, 0.38), (0.242, 0.262)),
+    ),
+)
+def nesterov_adam(
     w: Any,
     g: Any,
     m: Any,
@@ -29,21 +41,43 @@ def _nesterov_adam(
     return w - step * (beta1 * m + (1 - beta1) * g) / (jnp.sqrt(v) + epsilon), m, v
 
 
-def _add_sign(
+@update_rule(
+    "AddSign",
+    sparse_rows="every slot",
+    example=({**_SIGN_EXAMPLE, "alpha": 1.0}, ((0.955, -1.965), (0.48, 0.38))),
+)
+def add_sign(
     w: Any, g: Any, m: Any, *, learning_rate: Any, alpha: Any, sign_decay: Any, beta: Any
 ) -> Any:
     m = beta * m + (1 - beta) * g
     return w - learning_rate * (alpha + sign_decay * jnp.sign(g) * jnp.sign(m)) * g, m
 
 
-def _power_sign(
+@update_rule(
+    "PowerSign",
+    sparse_rows="every slot",
+    example=({**_SIGN_EXAMPLE, "logbase": 1.0}, ((0.95053834, -1.9575429), (0.48, 0.38))),
+)
+def power_sign(
     w: Any, g: Any, m: Any, *, learning_rate: Any, logbase: Any, sign_decay: Any, beta: Any
 ) -> Any:
     m = beta * m + (1 - beta) * g
     return w - learning_rate * jnp.exp(logbase * sign_decay * jnp.sign(g) * jnp.sign(m)) * g, m
 
 
-def _lars(
+@update_rule(
+    "Lars",
+    slots=("momentum",),
+    sparse_rows="none",
+    example=(
+        {
+            **{"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.5, "eeta": 1.0},
+            **{"epsilon": 0.25, "nesterov": 0.0},
+        },
+        ((0.8687514, -1.8687514), (1.25, -1.25)),
+    ),
+)
+def lars(
     w: Any,
     g: Any,
     velocity: Any,
@@ -65,53 +99,4 @@ def _lars(
     return w - learning_rate * trust * step, velocity
 
 
-_SIGN_EXAMPLE = {"learning_rate": 0.1, "sign_decay": 0.5, "beta": 0.9}
-
-LAZY_ADAM = registered(UpdateRule("LazyAdam", ADAM.kernel, slots=ADAM.slots, example=ADAM.example))
-NESTEROV_ADAM = registered(
-    UpdateRule(
-        "NesterovAdam",
-        _nesterov_adam,
-        slots=ADAM.slots,
-        sparse_rows="every",
-        example=(
-            ADAM.example[0],
-            ((0.8468063, -2.0867484), (0.48, 0.38), (0.242, 0.262)),
-        ),
-    )
-)
-ADD_SIGN = registered(
-    UpdateRule(
-        "AddSign",
-        _add_sign,
-        slots=("m",),
-        sparse_rows="every slot",
-        example=({**_SIGN_EXAMPLE, "alpha": 1.0}, ((0.955, -1.965), (0.48, 0.38))),
-    )
-)
-POWER_SIGN = registered(
-    UpdateRule(
-        "PowerSign",
-        _power_sign,
-        slots=("m",),
-        sparse_rows="every slot",
-        example=({**_SIGN_EXAMPLE, "logbase": 1.0}, ((0.95053834, -1.9575429), (0.48, 0.38))),
-    )
-)
-LARS = registered(
-    UpdateRule(
-        "Lars",
-        _lars,
-        slots=("momentum",),
-        sparse_rows="none",
-        example=(
-            {
-                **{"learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.5, "eeta": 1.0},
-                **{"epsilon": 0.25, "nesterov": 0.0},
-            },
-            ((0.8687514, -1.8687514), (1.25, -1.25)),
-        ),
-    )
-)
-
-__all__ = ["ADD_SIGN", "LARS", "LAZY_ADAM", "NESTEROV_ADAM", "POWER_SIGN"]
+__all__ = ["add_sign", "lars", "lazy_adam", "nesterov_adam", "power_sign"]
