@@ -297,7 +297,7 @@ def test_remote_files_are_checked_concurrently(monkeypatch: pytest.MonkeyPatch) 
     assert other.content != found.content
 
 
-def test_witnesses_are_small() -> None:
+def test_fingerprints_are_small() -> None:
     witnesses = Witnesses()
     witness = witnesses.witness("0")
     for row in range(100_000):

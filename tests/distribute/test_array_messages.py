@@ -82,7 +82,7 @@ json_values = st.recursive(
     st.dictionaries(st.text(max_size=5), json_values, max_size=3),
     st.lists(st.one_of(numbers(), texts()), max_size=5),
 )
-def test_whatever_is_sent_comes_back(header: dict[str, Any], arrays: list[Any]) -> None:
+def test_round_trip(header: dict[str, Any], arrays: list[Any]) -> None:
     with np.errstate(all="ignore"):
         found, got = there_and_back(header, arrays)
     assert found == header

@@ -178,7 +178,7 @@ def test_additional_epochs_continue() -> None:
     assert not ShardQueue(Order("data", 3, 2, None)).restore(dealing.state())
 
 
-def test_processes_with_other_units_are_told_so() -> None:
+def test_processes_with_other_shards_raise() -> None:
     deals = Deals()
 
     def order(count: int, name: str = "data") -> dict[str, Any]:

@@ -168,7 +168,7 @@ def asked(channel: TaskChannel, question: str, header: dict[str, Any], arrays: A
     return channel.answer()
 
 
-def test_a_task_writes_only_shards_of_checkpoints(channel: TaskChannel, tmp_path: Path) -> None:
+def test_task_writes_only_checkpoint_shards(channel: TaskChannel, tmp_path: Path) -> None:
     asked(channel, "write", {"names": ["v"]}, [np.ones(3, np.float32)])
     folder = tmp_path / "model.ckpt-1.tmp-123-0123abcd"
     folder.mkdir()
@@ -211,7 +211,7 @@ def test_task_writes_only_below_its_folder(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_malformed_requests_end_the_call_alone(header: dict[str, Any]) -> None:
+def test_malformed_request_ends_only_its_call(header: dict[str, Any]) -> None:
     cluster = free_cluster(ps=1)
     (address,) = cluster["ps"].values()
     with known_token():
