@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from estimatorkit.compat.train.optimizers import contrib_optimizers, contrib_rules
+from estimatorkit.compat.train.optimizers import contrib_rules
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
@@ -120,7 +120,7 @@ def test_distinct_indices(indices: Array, rows: int) -> None:
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "adam": lambda: optimizers.AdamOptimizer(0.1),
-    "lazy": lambda: contrib_optimizers.LazyAdamOptimizer(0.1, name="Lazy"),
+    "lazy": lambda: optimizers.LazyAdamOptimizer(0.1, name="Lazy"),
     "keras": lambda: keras.Adam(keras.schedules.ExponentialDecay(0.1, 2, 0.5), amsgrad=True),
     "nadam": lambda: keras.Nadam(0.1),
 }

@@ -118,6 +118,9 @@ def adam(
     return w - step * m / (jnp.sqrt(v) + epsilon), m, v
 
 
+lazy_adam = update_rule("LazyAdam", slots=adam.slots, example=adam.example)(adam.kernel)
+
+
 @update_rule(
     "RMSProp",
     slots=("rms", "momentum"),
