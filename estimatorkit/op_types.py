@@ -46,8 +46,6 @@ add_ops(
     "SparseApplyAdamWithAmsgrad SparseApplyKerasCenteredRMSProp SparseApplyKerasMomentum "
     "SparseApplyKerasNesterovMomentum SparseApplyKerasRMSProp SparseApplyNadam",
 )
-add_ops("estimatorkit.train.queues.input_producers", "HostRow")
-add_ops("estimatorkit.train.queues.sparse_batches", "BoxesToSparse SparseToBoxes")
 add_ops("estimatorkit.estimator.serving.exported_module", "ExportedModule")
 add_ops("estimatorkit.premade.label_names", "LabelIds")
 add_ops("estimatorkit.premade.multi_label_head", "LabelIndicator")

@@ -23,6 +23,8 @@ connect(
         "graph_util": LazyFunctions("estimatorkit.interop.graph_util"),
         "graph_dot": LazyFunctions("estimatorkit.interop.graph_dot"),
         "verification": LazyFunctions("estimatorkit.core.verify"),
+        "partial_run": LazyFunctions("estimatorkit.runtime.steps.partial_run"),
+        "local_loop": LazyFunctions("estimatorkit.runtime.steps.local_loop"),
         "servers": LazyFunctions("estimatorkit.distribute.tasks.task_cluster"),
         "list_files": LazyFunctions("estimatorkit.data.readers.list_files"),
         "data_experimental": LazyFunctions("estimatorkit.data.experimental"),
@@ -34,7 +36,6 @@ connect(
         "model_saving": LazyFunctions("estimatorkit.keras.engine.saving"),
         "loss_scaling": LazyFunctions("estimatorkit.keras.mixed_precision.loss_scale_optimizer"),
         "column_configs": LazyFunctions("estimatorkit.layers.feature_column.configs"),
-        "divergence": LazyFunctions("estimatorkit.layers.distributions.divergence"),
     }
 )
 

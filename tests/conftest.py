@@ -1,4 +1,4 @@
-"""What every test starts with: an empty default graph, no log handlers left by the one before.
+"""Common fixtures: an empty default graph, and no log handlers left by the previous test.
 
 What XLA has compiled in a run of the tests is kept until its end, for all its processes: the same
 small models are built again and again, and compiling was more than half of the time.

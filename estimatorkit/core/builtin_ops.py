@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from estimatorkit.core import nest, registry
 from estimatorkit.core.composite import is_composite, with_components
-from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Role, Spec, register, same_as_input
@@ -122,30 +121,3 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     """An operation that completes once all `inputs` (operations, tensors, variables) have."""
     with get_default_graph().control_dependencies(nest.flatten(list(inputs))):
         return no_op(name or "group_deps")
-
-
-def tuple_(
-    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
-) -> list[Any]:
-    """Returns the tensors, synchronized: each is available once all of them are.
-
-    Args:
-        tensors: tensors, sparse tensors or `IndexedSlices`; None stays None.
-        name: the name scope.
-        control_inputs: operations that must run first.
-
-    Raises:
-        ValueError: there are no tensors.
-    """
-    with get_default_graph().name_scope(name or "tuple"):
-        values = [
-            each if each is None or is_composite(each) else convert_to_tensor(each)
-            for each in tensors
-        ]
-        before = [value.op for value in values if value is not None]
-        if not before:
-            raise ValueError(f"'tensors' must have at least one Tensor. Received: {tensors}.")
-        with get_default_graph().control_dependencies([*before, *(control_inputs or ())]):
-            return [
-                None if value is None else identity(value, "control_dependency") for value in values
-            ]

@@ -53,16 +53,6 @@ class FunctionGraph(Graph):
         """The graph that holds the variables."""
         return self.outer.outermost
 
-    @property
-    def variable_store(self) -> Any:
-        """The outermost graph's store: functions share variables by name."""
-        return self.outer.variable_store
-
-    @variable_store.setter
-    def variable_store(self, store: Any) -> None:
-        if store is not None:
-            self.outer.variable_store = store
-
     def reaches(self, graph: Graph) -> bool:
         """Whether `graph` is this one or encloses it."""
         return graph is self or self.outer.reaches(graph)
@@ -79,7 +69,7 @@ class FunctionGraph(Graph):
             found = self.captures.get(tensor)
         if found is None:
             found = self.captures[tensor] = self.add_input(tensor)
-            if not tensor.dtype.is_differentiable:  # a size stays known inside
+            if not tensor.dtype.is_differentiable:  # sizes stay static inside
                 self.known_inputs[found] = tensor
         return found
 
@@ -124,7 +114,7 @@ def take_value(handle: Tensor) -> None:
     flow through the read outside the body.
     """
     for op in handle.consumers():
-        if registry.role_of(op) is Role.READ:  # others are not run
+        if registry.role_of(op) is Role.READ:  # other consumers do not run
             op.type = "Identity"
     handle.op.type, handle.op.device = "Placeholder", ""
     handle.dtype, handle._shape = handle.op.attrs["dtype"], handle.op.attrs["shape"]

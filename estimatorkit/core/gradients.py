@@ -210,7 +210,7 @@ def _reached_from(targets: Sequence[Tensor], around: Mapping[Tensor, Tensor]) ->
         if op not in seen:
             seen.add(op)
             pending.extend(tensor.op for tensor in _inputs(op, around))
-    # In one graph that is the order of their making; a graph around another one comes first.
+    # Within one graph that is creation order; outer graphs come first.
     return sorted(seen, key=lambda op: (_depth(op.graph) if around else 0, op.index))
 
 
@@ -359,7 +359,7 @@ def gradient_rule(op: Operation) -> tuple[Any, str]:
 
 
 def undefined_gradient(op: Operation) -> LookupError:
-    """The error where an operation is differentiated that has no gradient."""
+    """The error if an operation without a gradient is differentiated."""
     return LookupError(
         explain(
             f"No gradient defined for operation '{op.name}' (op type: {op.type})",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ import numpy as np
 
 from estimatorkit.core.composite import OfValues
 from estimatorkit.core.conversion import make
-from estimatorkit.core.dtypes import DType, as_dtype, float32, int64
+from estimatorkit.core.dtypes import int64
 from estimatorkit.core.faults import in_range
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.registry import (
@@ -23,7 +22,7 @@ from estimatorkit.core.registry import (
     lookup,
     register,
 )
-from estimatorkit.core.shapes import UNKNOWN, ShapeLike, TensorShape, as_shape
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 
 
@@ -159,78 +158,6 @@ def may_hold_surplus(indices: Tensor) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class IndexedSlicesSpec:
-    """The type of an `IndexedSlices`: dtypes and static shapes (`tf.IndexedSlicesSpec`).
-
-    Args:
-        shape: the dense shape; unknown by default.
-        dtype: the dtype of the values; float32 by default.
-        indices_dtype: int32 or int64 (the default).
-        dense_shape_dtype: int32, int64, or None if there is no `dense_shape`.
-        indices_shape: `(n,)`, unknown by default.
-    """
-
-    shape: TensorShape
-    dtype: DType
-    indices_dtype: DType
-    dense_shape_dtype: DType | None
-    indices_shape: TensorShape
-
-    def __init__(
-        self,
-        shape: ShapeLike = None,
-        dtype: Any = float32,
-        indices_dtype: Any = int64,
-        dense_shape_dtype: Any = None,
-        indices_shape: ShapeLike = None,
-    ) -> None:
-        found = {
-            "shape": as_shape(shape),
-            "dtype": as_dtype(dtype),
-            "indices_dtype": as_dtype(indices_dtype),
-            "dense_shape_dtype": None if dense_shape_dtype is None else as_dtype(dense_shape_dtype),
-            "indices_shape": as_shape(indices_shape).with_rank(1),
-        }
-        for name, value in found.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def value_type(self) -> type[IndexedSlices]:
-        """`IndexedSlices`."""
-        return IndexedSlices
-
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a spec or an `IndexedSlices` is compatible with this spec."""
-        other = spec_or_value
-        if isinstance(other, IndexedSlices):
-            other = spec_of(other)
-        return (
-            isinstance(other, IndexedSlicesSpec)
-            and self.shape.is_compatible_with(other.shape)
-            and self.indices_shape.is_compatible_with(other.indices_shape)
-            and (self.dtype, self.indices_dtype, self.dense_shape_dtype)
-            == (other.dtype, other.indices_dtype, other.dense_shape_dtype)
-        )
-
-    def __repr__(self) -> str:
-        parts = (self.shape, self.dtype, self.indices_dtype, self.dense_shape_dtype)
-        return f"IndexedSlicesSpec({', '.join(map(repr, (*parts, self.indices_shape)))})"
-
-
-def spec_of(slices: IndexedSlices) -> IndexedSlicesSpec:
-    """The spec of an `IndexedSlices`."""
-    whole = slices.dense_shape
-    shape = slices.all_values.shape[1:] if slices.all_values.shape.rank else UNKNOWN
-    return IndexedSlicesSpec(
-        TensorShape([None]).concatenate(shape) if whole is None else slices.shape,
-        slices.dtype,
-        slices.all_indices.dtype,
-        None if whole is None else whole.dtype,
-        slices.all_indices.shape,
-    )
-
-
 def _own_rows(indices: Any, dense_shape: Any) -> tuple[Any, Any]:
     """The indices that are not surplus, and their positions."""
     (places,) = np.nonzero(indices < dense_shape[0])
@@ -259,9 +186,9 @@ register(
 
 def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:
     whole = jnp.zeros([int(dim) for dim in dense_shape], values.dtype)
-    if 0 in whole.shape[:1]:  # JAX has no derivative of rows that are nowhere
+    if 0 in whole.shape[:1]:  # JAX has no derivative for out-of-range rows
         return whole
-    places = jnp.where(indices < 0, len(whole), indices)  # negative ones count for nothing
+    places = jnp.where(indices < 0, len(whole), indices)  # negative indices are dropped
     return whole.at[places].add(values, mode="drop")
 
 

@@ -143,32 +143,4 @@ def _operate(name: str, *operands: Any) -> SparseTensor:
     return result
 
 
-def convert_to_tensor_or_sparse_tensor(
-    value: Any, dtype: Any = None, name: str | None = None
-) -> Tensor | SparseTensor:
-    """Converts to a `SparseTensor` if sparse, else to a tensor.
-
-    Args:
-        value: a `SparseTensor`, a `SparseTensorValue`, or any argument of `convert_to_tensor`.
-        dtype: the dtype.
-        name: the name of the constant, if one is created.
-
-    Raises:
-        TypeError, ValueError: the value cannot be converted to the dtype.
-    """
-    if isinstance(value, SparseTensorValue):
-        value = SparseTensor.from_value(value)
-    if not isinstance(value, SparseTensor):
-        return convert_to_tensor(value, dtype, name)
-    if dtype is not None and value.dtype != dtype:
-        raise type_error(
-            "a sparse tensor has the wrong dtype",
-            expected=dtype,
-            received=value.dtype.name,
-            made_at=value.op.source,
-            hint="use cast(sparse, dtype)",
-        )
-    return value
-
-
-__all__ = ["SparseTensor", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor"]
+__all__ = ["SparseTensor", "SparseTensorValue"]

@@ -102,7 +102,7 @@ class Tensor(Operators):
         aliases: for outputs collected by `contrib.layers`, their names there.
     """
 
-    # Libraries leave notes on tensors (`outputs._uses_learning_phase = True`).
+    # Libraries attach attributes to tensors (`outputs._uses_learning_phase = True`).
     __slots__ = ("__dict__", "_shape", "aliases", "assign", "dtype", "op", "value_index")
 
     aliases: list[str]
@@ -147,7 +147,7 @@ class Tensor(Operators):
         self._shape = self._shape.merge_with(shape)
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        return self  # what a graph holds is not copied with what refers to it
+        return self  # objects owned by a graph are not copied with objects that refer to it
 
     def ref(self) -> Reference:
         """A hashable reference; `deref()` returns the tensor."""

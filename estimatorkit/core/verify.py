@@ -14,8 +14,8 @@ from estimatorkit.core.tensor import Operation, Tensor
 def verify(graph: Graph, start: int = 0) -> None:
     """Checks that a graph is well formed.
 
-    Every operation has a registered type, a name of its own, inputs and control inputs of the same
-    graph that were made before it (so there are no cycles), and outputs whose number, dtypes and
+    Every operation has a registered type, a unique name, inputs and control inputs of the same
+    graph that were created before it (so there are no cycles), and outputs whose number, dtypes and
     shapes agree with what the type infers from the inputs.
 
     Args:
@@ -36,6 +36,19 @@ def verify(graph: Graph, start: int = 0) -> None:
             explain(f"the graph is malformed; problems found: {len(problems)}")
             + "".join(f"\n  {each}" for each in problems)
         )
+
+
+def verify_new(graph: Graph) -> None:
+    """`verify` for the operations that were made since its last call."""
+    verified = graph.extension(_Verified)
+    verify(graph, verified.count)
+    verified.count = len(graph.get_operations())
+
+
+class _Verified:
+    """How many operations of a graph have been verified."""
+
+    count = 0
 
 
 def _problems(graph: Graph, ops: list[Operation], position: int, op: Operation) -> Iterator[str]:

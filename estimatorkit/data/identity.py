@@ -29,7 +29,7 @@ from estimatorkit.data.execution.checksums import checksum
 from estimatorkit.data.parameters import Pending
 from estimatorkit.data.plan import Plan
 from estimatorkit.data.traced_functions import DatasetFunction
-from estimatorkit.runtime.columns import RaggedColumn, SparseColumn
+from estimatorkit.runtime.steps.columns import RaggedColumn, SparseColumn
 from estimatorkit.storage import gfile
 from estimatorkit.storage.filesystem import is_remote
 
@@ -72,9 +72,9 @@ class _Walk:
     def __init__(self) -> None:
         self.pipeline = hashlib.blake2b(digest_size=8)
         self.content = hashlib.blake2b(digest_size=8)
-        self._names: list[Any] = []  # arrays of strings, which may be names of files
-        self._reads_files = False  # by names that are elements
-        self._open: list[Any] = []  # what is being visited: objects may refer to themselves
+        self._names: list[Any] = []  # arrays of strings, which may be file names
+        self._reads_files = False  # by file names that are elements
+        self._open: list[Any] = []  # objects being visited: they may refer to themselves
 
     def visit(self, value: Any) -> None:
         """Adds a value."""

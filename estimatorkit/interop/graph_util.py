@@ -242,7 +242,7 @@ def read_proto(kind: Any, path: str | os.PathLike[str]) -> Any:
     try:
         return kind.FromString(data)
     except message.DecodeError:
-        pass  # maybe text
+        pass  # may be text format
     try:
         return text_format.Parse(data.decode(), kind())
     except (text_format.ParseError, UnicodeDecodeError) as error:

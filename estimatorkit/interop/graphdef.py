@@ -237,7 +237,7 @@ class _Reader:
         for tensor, shape in zip(outputs, shapes, strict=False):
             if (
                 tensor.dtype is not resource
-            ):  # handles have no shape, TensorFlow's reference variables do
+            ):  # handles have no shape, but TensorFlow's reference variables do
                 tensor.set_shape(tensor_proto.shape_value(shape))
 
     def _made(self, node: Any, inputs: list[Any], full_name: str) -> Sequence[Tensor]:
@@ -301,7 +301,7 @@ def _in_order(nodes: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
     Raises ValueError if an input is missing, or on a cycle.
     """
     ordered: list[Any] = []
-    state: dict[str, bool] = {}  # False during the visit of inputs
+    state: dict[str, bool] = {}  # False while its inputs are visited
     for start in nodes:
         pending = [start]
         while pending:

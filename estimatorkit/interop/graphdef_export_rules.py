@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.axes import input_of
 from estimatorkit.core.dtypes import complex64, complex128, int32, string
 from estimatorkit.core.indexed_slices import may_hold_surplus
 from estimatorkit.interop.graphdef_export_columns import COLUMN_RULES
 from estimatorkit.interop.graphdef_export_layers import LAYER_RULES
 from estimatorkit.interop.graphdef_export_loops import LOOP_RULES
 from estimatorkit.interop.graphdef_writer import Rule, Writer, plain, rows
+from estimatorkit.ops.math.axes import input_of
 
 # Rules by node signature.
 
@@ -133,7 +133,7 @@ def _concat(w: Writer) -> None:
 def _split(w: Writer) -> None:
     sizes, (axis, of) = w.attrs["sizes"], w.number("axis", "split_dim")
     w.require(of is int32, "its axis is not of int32")
-    if sizes[0] is None:  # equal parts of a length known at run time
+    if sizes[0] is None:  # equal parts of a length known only at run time
         w.node("Split", [axis, w.inputs[0]], T=w.dtype(), num_split=len(sizes))
         return
     inputs = [w.inputs[0], w.const(sizes, "size_splits", int32), axis]
@@ -145,7 +145,7 @@ def _gather(w: Writer) -> None:
     axis, of = w.number("axis", "axis")
     dims = w.op.inputs[0].shape.dims if axis not in w.inputs else None
     if dims is not None and may_hold_surplus(w.op.inputs[1]):
-        # The row past the end is clamped to the last row here, an error in TensorFlow.
+        # Here the row past the end is clamped to the last row; in TensorFlow it is an error.
         dtype, size = w.dtype(1), dims[w.attrs["axis"]]
         if size is None:
             zero, one = w.const(0, "zero", int32), w.const(1, "one", dtype)
@@ -257,7 +257,7 @@ def _log_sum_exp(w: Writer) -> None:
 def _sparse_to_dense(w: Writer) -> list[str]:
     attrs = {"T": w.dtype(2), "Tindices": w.dtype()}
     name = w.node("SparseToDense", w.inputs, validate_indices=w.attrs["validate_indices"], **attrs)
-    return [name, f"^{name}"]  # the second is for gradients
+    return [name, f"^{name}"]  # the second output is for gradients
 
 
 RULES: dict[str, Rule] = {

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.axes import input_of
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import DType, as_dtype, int32
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop import attr_values
+from estimatorkit.ops.math.axes import input_of
 
 _PRODUCER, _MIN_CONSUMER = 134, 12  # TensorFlow 1.15's versions
 
@@ -260,7 +260,7 @@ def attr_value(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float):
         return AttrValue(f=value)
-    if isinstance(value, int) and not isinstance(value, bool):  # a known dimension too
+    if isinstance(value, int) and not isinstance(value, bool):  # a static dimension, too
         return AttrValue(i=int(value))
     if isinstance(value, (list, tuple)):
         made = AttrValue(list=AttrValue.ListValue())

@@ -270,7 +270,7 @@ class Function:
         self.name = name
         known = [each for each in flatten(outputs) if each is not None]
         with known[0].graph.as_default() if known else get_default_graph().as_default():
-            # The updates come after the outputs: these are of the values before.
+            # Updates run after the outputs, which see the old values.
             with get_default_graph().control_dependencies(known):
                 made = [_update(each) for each in updates or ()]
             self._updates = builtin_ops.group(*made)

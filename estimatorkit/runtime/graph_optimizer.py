@@ -82,7 +82,7 @@ def _fold(
         return False
     if row.semantics.known_from_shape:
         if all(role_of(tensor.op) is not Role.PLACEHOLDER for tensor in inputs):
-            return False  # what has a value need not have the static shape
+            return False  # a known value need not have the static shape
         shapes = {tensor: registry.constant_value(tensor) for tensor in op.outputs}
         known = {tensor: value for tensor, value in shapes.items() if value is not None}
         result.known.update(known)

@@ -32,8 +32,10 @@ from estimatorkit.core.registry import folding
 from estimatorkit.core.shapes import TensorShape, as_shape, differ
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.collected_faults import collect, has
-from estimatorkit.runtime.faults import (
+from estimatorkit.runtime.graph_optimizer import Rewriting
+from estimatorkit.runtime.plan import Segment
+from estimatorkit.runtime.xla.collected_faults import collect, has
+from estimatorkit.runtime.xla.faults import (
     GUARD,
     Sites,
     collecting,
@@ -43,11 +45,9 @@ from estimatorkit.runtime.faults import (
     raise_found,
     tested,
 )
-from estimatorkit.runtime.graph_optimizer import Rewriting
-from estimatorkit.runtime.jaxpr_optimizer import optimized
-from estimatorkit.runtime.plan import Segment
-from estimatorkit.runtime.random_bits import random_key, split_key, state_in_body
-from estimatorkit.runtime.sharded_rows import whole
+from estimatorkit.runtime.xla.jaxpr_optimizer import optimized
+from estimatorkit.runtime.xla.random_bits import random_key, split_key, state_in_body
+from estimatorkit.runtime.xla.sharded_rows import whole
 
 _AS_WRITTEN = Rewriting()
 
@@ -143,7 +143,7 @@ def interpret(
         for position, new in zip(updates, new_state, strict=True):
             name = op.inputs[position].op.name
             _check_assigned(op, op.inputs[position].op, new)
-            if not host and "functions" not in op.attrs:  # which commit within
+            if not host and "functions" not in op.attrs:  # functions commit inside
                 new = committed(state.get(name), new)
             state[name] = new
         for tensor, value in zip(op.outputs, outputs, strict=True):
@@ -158,7 +158,7 @@ def _faults_of(op: Operation, row: registry.OpDef, inputs: list[Any]) -> list[Fa
     test = cast(FaultTest, row.fault)
     try:
         faults = test(inputs, op.attrs)
-    except _REFUSALS as error:  # shapes that do not fit
+    except _REFUSALS as error:  # incompatible shapes
         raise _refused(op, inputs, error) from error
     return [each for each in faults if not may_hold_surplus(op.inputs[each.position])]
 
@@ -472,7 +472,7 @@ def segment_function(
         `function(inputs, state, before) -> (outputs, new state, faults)`, where `inputs` are the
         traced inputs in order, `state` the values of `state_names(segment)`, and the new state
         those of `changed_names(segment)`. `faults` is empty if nothing is tested, else a vector
-        (see `runtime.faults`); `before` is that of the steps before this one, if any.
+        (see `runtime.xla.faults`); `before` is that of the steps before this one, if any.
     """
     sites = sites or Sites()
     traced_inputs = [tensor for tensor in segment.inputs if tensor not in static_values]

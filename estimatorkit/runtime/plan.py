@@ -21,7 +21,7 @@ from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Place, Role, folding, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.verify import verify
+from estimatorkit.core.verify import verify_new
 from estimatorkit.runtime.graph_optimizer import Rewriting, rewrite
 
 verify_graphs = False
@@ -72,7 +72,7 @@ class Segment:
 
 def _is_wide(op: Operation) -> bool:
     """Whether an operation, or a function that it holds, has 64-bit values."""
-    attrs = op.attrs.get("forward_attrs", op.attrs)  # of a gradient: those of its operation
+    attrs = op.attrs.get("forward_attrs", op.attrs)  # a gradient's: its operation's
     held = (inner for function in attrs.get("functions", ()) for inner in function.ops)
     return any(tensor.dtype.is_wide for tensor in (*op.inputs, *op.outputs)) or any(
         map(_is_wide, held)
@@ -206,8 +206,7 @@ def make_plan(
         InvalidArgumentError: a required placeholder is not fed.
     """
     if verify_graphs:
-        verify(graph, graph.verified)
-        graph.verified = len(graph.get_operations())
+        verify_new(graph)
     fed = set(feeds)
     needed = needed_operations(fetches, targets, fed, elsewhere=elsewhere, must_feed=not optimize)
     rewriting = rewrite(needed, fed, set(fetches)) if optimize else Rewriting()
@@ -305,7 +304,7 @@ def needed_operations(
         pending.extend(op.control_inputs)
     for op in sorted(needed, key=lambda op: op.index):
         if role_of(op) is Role.PLACEHOLDER and must_feed:
-            if op.outputs[0] in fed:  # reached by a control edge only
+            if op.outputs[0] in fed:  # reached only by a control edge
                 needed.discard(op)
                 continue
             (tensor,) = op.outputs
@@ -347,14 +346,14 @@ class _StaticValues:
         """Whether a value is a compile-time constant; records the segment inputs it depends on."""
         tensor = self._rewriting.resolve(tensor)
         follows = tensor in self._rewriting.known or self._follows(tensor)
-        if follows:  # where an earlier segment computes it, it arrives as a value
+        if follows:  # if an earlier segment computes it, it arrives as a value
             self.from_outside.add(tensor)
         return follows
 
     def _follows(self, tensor: Tensor) -> bool:
         op = tensor.op
         if tensor in self._fed or self._places.get(op) == ("host", ""):
-            # Sizes and axes only: compiled-in data would be a compilation for each new value.
+            # Sizes and axes only: compiled-in data would need a compilation for each new value.
             return tensor.dtype.is_integer and (tensor.shape.rank or 0) <= 1
         row = registry.lookup(op.type)
         if row.semantics.role is Role.CONSTANT or row.semantics.known_from_shape:
@@ -441,7 +440,7 @@ def _edges(
                 others = tensor.op.control_inputs
                 before.extend((other, False) for other in others if other in chosen)
         before.extend((other, False) for other in op.control_inputs if other in chosen)
-        # Reads and writes of one variable keep the order of their making.
+        # Reads and writes of one variable keep creation order.
         for position, handle in enumerate(op.inputs):
             if handle.dtype is not resource:
                 continue
@@ -509,7 +508,7 @@ def _connect(
                     if position in updates:
                         writes[name] = None
                 elif tensor in fed or (
-                    # One that is needed to compile is compiled in.
+                    # A value that compilation needs is compiled in.
                     tensor not in static.from_outside and _is_large_constant(tensor, segment)
                 ):
                     inputs[tensor] = None

@@ -1,4 +1,4 @@
-"""Saved positions of an input that no input could have: errors, and an input that goes on."""
+"""Impossible saved positions raise errors, and the input remains usable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import DataLossError, OpError
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.storage.checkpoint import Checkpoint
@@ -64,7 +64,7 @@ def replaced(value: Any, place: tuple[Any, ...], new: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_wild_positions(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_positions(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows").write_text("".join(f"{n}\n" for n in range(20)))
     with tf.Graph().as_default(), tf.Session() as sess:
@@ -105,7 +105,7 @@ def test_wild_positions(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatc
         {"dealt": "x"},
     ],
 )
-def test_wild_states(state: Any) -> None:
+def test_impossible_states(state: Any) -> None:
     with tf.Graph().as_default(), tf.Session() as sess:
         draw = tf.random_uniform([], name="draw")
         with pytest.raises(DataLossError, match="state of the checkpoint is malformed"):

@@ -1,4 +1,4 @@
-"""Trackers: what MLflow's store and Weights & Biases get from a training."""
+"""Experiment trackers: what MLflow and Weights & Biases receive from a training."""
 
 from __future__ import annotations
 

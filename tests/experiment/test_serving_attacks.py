@@ -1,4 +1,4 @@
-"""What clients may send to a server: half requests, floods, wrong HTTP, huge and deep bodies."""
+"""Hostile clients: slow requests, floods, invalid HTTP, huge and deeply nested bodies."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_half_requests_are_closed(base: Path, monkeypatch: pytest.MonkeyPatch) -
         assert is_alive(server)
 
 
-def test_half_bodies_are_closed(base: Path) -> None:
+def test_incomplete_bodies_are_closed(base: Path) -> None:
     with serving(ModelStore(base), seconds=0.5) as server, RawClient(server) as client:
         client.send(f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\n".encode())
         client.send(b'Content-Length: 1000\r\n\r\n{"instances"')
@@ -66,7 +66,7 @@ def test_half_bodies_are_closed(base: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_hundred_clients_with_a_connection_for_each_request(base: Path) -> None:
+def test_two_hundred_concurrent_clients(base: Path) -> None:
     body = json.dumps(ONE)
 
     def ask(_: int) -> int:
@@ -80,7 +80,7 @@ def test_two_hundred_clients_with_a_connection_for_each_request(base: Path) -> N
         assert set(pool.map(ask, range(2000))) == {200}
 
 
-def test_http_that_means_two_things_is_refused(base: Path) -> None:
+def test_ambiguous_http_is_refused(base: Path) -> None:
     body = json.dumps(ONE).encode()
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
     post = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\n".encode()
@@ -104,7 +104,7 @@ def test_http_that_means_two_things_is_refused(base: Path) -> None:
         assert is_alive(server)
 
 
-def test_bodies_of_get_are_not_the_next_request(base: Path) -> None:
+def test_get_body_is_not_next_request(base: Path) -> None:
     hidden = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with serving(ModelStore(base)) as server, RawClient(server) as client:
         client.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
@@ -113,7 +113,7 @@ def test_bodies_of_get_are_not_the_next_request(base: Path) -> None:
         assert client.ask("/readyz")[0] == 200
 
 
-def test_names_of_other_hosts_are_refused(base: Path) -> None:
+def test_other_host_names_are_refused(base: Path) -> None:
     with serving(ModelStore(base)) as server, RawClient(server) as client:
         assert client.ask("/healthz", headers="Host: 127.0.0.1:8501\r\n")[0] == 200
         assert client.ask(PATH, ONE, "Host: evil.example\r\n")[0] == 400
@@ -135,7 +135,7 @@ def test_names_of_other_hosts_are_refused(base: Path) -> None:
     ],
     ids=["deep", "deeper", "large number", "larger", "object", "no rows", "no batch"],
 )
-def test_wrong_values_are_400_and_short(base: Path, body: bytes, words: str) -> None:
+def test_invalid_values_give_short_400(base: Path, body: bytes, words: str) -> None:
     with serving(ModelStore(base)) as server, RawClient(server) as client:
         status, content = client.ask(PATH, body)
         assert (status, list(content)) == (400, ["error"])
@@ -144,7 +144,7 @@ def test_wrong_values_are_400_and_short(base: Path, body: bytes, words: str) -> 
         assert client.ask(PATH, ONE)[0] == 200
 
 
-def test_bounds(base: Path) -> None:
+def test_limits(base: Path) -> None:
     options = {"most_request_bytes": 5000, "most_rows": 10, "token": "secret"}
     bearer = "Authorization: Bearer secret\r\n"
     with serving(ModelStore(base), **options) as server, RawClient(server) as client:
@@ -168,7 +168,7 @@ def test_bounds(base: Path) -> None:
             client.close()
 
 
-def test_a_request_that_takes_too_long_is_given_up(base: Path) -> None:
+def test_slow_request_times_out(base: Path) -> None:
     slow = {"seconds": 0.2, "batch_delay": 3.0}
     with serving(ModelStore(base), **slow) as server, RawClient(server) as client:
         status, content = client.ask(PATH, ONE)

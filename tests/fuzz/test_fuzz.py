@@ -45,5 +45,5 @@ def test_inputs_are_read_or_refused(name: str, tmp_path: Path) -> None:
         assert violation(target, data) is None, data
 
 
-def test_the_corpus_belongs_to_targets() -> None:
+def test_corpus_belongs_to_targets() -> None:
     assert {path.name for path in CORPUS.iterdir()} <= TARGETS.keys()

@@ -1,4 +1,4 @@
-"""Every op gives the same however its inputs are given, in every dtype that its row accepts.
+"""Every op gives equal results however its inputs are given, in every accepted dtype.
 
 Inputs are fed, constants (which NumPy folds), fed constants, variables, captured by functions,
 elements and blocks of datasets, on a server, exported, and read from a `GraphDef`. The values are
@@ -137,7 +137,7 @@ def _cases(quarter: int, part: int) -> tuple[list[Trial], list[Values]]:
 
 @sweep("part", range(PARTS), quick=1)
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "fed"])
-def test_ways(way: str, part: int) -> None:
+def test_every_way_of_giving_inputs(way: str, part: int) -> None:
     """Each case in three of the ways, or four."""
     trials, reference = _cases(list(WAYS).index(way) % 4, part)
     other = {row for excepted, row in NOT_BUILT if excepted == way} | OTHERWISE.keys()

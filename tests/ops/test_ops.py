@@ -219,7 +219,7 @@ def test_value(example: Example) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int64", "bool"])
 @sweep("type_", sorted({row.type for row in rows() if row.placement.where != "host"}), quick=100)
-def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
+def test_kernel_dtype_matches_inference(type_: str, dtype: str) -> None:
     """Within a segment nothing converts: a kernel that promotes would change what follows.
 
     What a kernel cannot take, the row must refuse.

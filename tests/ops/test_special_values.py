@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.snippets_special_values import DTYPES, KINDS, depths, outcome, points, stored
 from tests.sweep import sweep
 

@@ -1,4 +1,4 @@
-"""Right uses of the public API: type checkers report none of these lines."""
+"""Correct uses of the public API: type checkers report none of these lines."""
 
 import numpy as np
 import pandas as pd

@@ -29,8 +29,6 @@ from estimatorkit.core.registry.operations import (
     output as output,
 )
 from estimatorkit.core.registry.shape_rules import (
-    broadcast as broadcast,
-    broadcast_shapes as broadcast_shapes,
     check_same_dtype as check_same_dtype,
     fixed as fixed,
     from_attrs as from_attrs,

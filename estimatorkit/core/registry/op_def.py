@@ -56,7 +56,6 @@ class Role(Enum):
     ELEMENT_OF_HANDLE = "element_of_handle"  # that of an iterator which an input names
     DEQUEUE = "dequeue"  # elements of a queue
     LOOKUP = "lookup"  # values of a table, which is filled before it is asked
-    SESSION_HANDLE = "session_handle"  # a value that stays in the session, by its name
     ALL_REDUCE = "all_reduce"  # sums or means over replicas
     ALL_GATHER = "all_gather"  # the rows of all replicas
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 import numpy as np
@@ -23,7 +23,6 @@ from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Operation
 from estimatorkit.distribute.replicas.replica_run import (
     ReplicaRunner,
-    ReplicatedState,
     Values,
     of_replica,
 )
@@ -36,18 +35,22 @@ from estimatorkit.distribute.replicas.replicas import (
     fingerprint,
 )
 from estimatorkit.ops.control.collectives import AXIS
-from estimatorkit.runtime.columns import aligned_empty
-from estimatorkit.runtime.compiled_loop import (
+from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
+from estimatorkit.runtime.plan import Segment, make_plan
+from estimatorkit.runtime.resource_store import Access
+from estimatorkit.runtime.steps.columns import aligned_empty
+from estimatorkit.runtime.steps.compiled_loop import (
     STEPS_WITHOUT_INPUT,
     CompiledLoop,
     Layout,
     ScannableStep,
     SingleDevice,
 )
-from estimatorkit.runtime.faults import Sites
-from estimatorkit.runtime.loop import HostPreprocessing, StepLoop, Steps, StepSpec
-from estimatorkit.runtime.plan import Segment, make_plan
-from estimatorkit.runtime.resource_store import Access
+from estimatorkit.runtime.steps.local_loop import HostPreprocessing
+from estimatorkit.runtime.xla.faults import Sites
+
+if TYPE_CHECKING:
+    from estimatorkit.distribute.replicas.replica_state import ReplicatedState
 
 
 class ReplicaLoop(StepLoop):

@@ -31,7 +31,7 @@ from estimatorkit.layers.engine.configured import plain
 
 _CONSTANT = "_CONSTANT_VALUE"
 _TENSOR = "__keras_tensor__"
-_VERSION = "2.15.0"  # whose form this is
+_VERSION = "2.15.0"  # of Keras, whose format this is
 
 
 # -- layers by name
@@ -125,7 +125,7 @@ def config_of(model: Any) -> dict[str, Any]:
     if isinstance(model, Sequential):
         config: dict[str, Any] = {"name": model.name}
         config["layers"] = [describe(each) for each in model._parts()]
-        if model._features is not None:  # what no InputLayer tells
+        if model._features is not None:  # not known from any InputLayer
             config["build_input_features"] = {
                 key: [each.shape.as_list(), each.dtype.name]
                 for key, each in model._features.items()
@@ -213,7 +213,7 @@ class _Describer:
         call = record_of(tensor.graph).calls.get(tensor)
         if call is not None and isinstance(call.layer, InputLayer):
             config = call.layer.get_config()
-        else:  # a tensor inside of another model
+        else:  # a tensor inside another model
             name = f"{name}_input"
             shape = tuple(tensor.shape.as_list())
             config = {"batch_input_shape": shape, "dtype": tensor.dtype.name, "sparse": False}

@@ -168,7 +168,7 @@ class Step:
             with collecting_step_checks() as self._checks:
                 if kind != "predict":
                     self._make_losses(x, y, weight, outputs, scope, kind, class_weight)
-            if kind != "train":  # where the gradients wait for them
+            if kind != "train":  # in training they run with the gradients
                 self._targets += _operations(scope.updates)
         if finalized:
             self._graph.finalize()
@@ -202,7 +202,7 @@ class Step:
                 hint="give one to compile(loss=...), or call add_loss in a layer",
             )
         self._data_nan = DataNaNWarning(total, {"x": x, "y": y, "sample_weight": weight})
-        # A mean over the batches, of losses that are means over labels by the number of these.
+        # A mean over batches; losses that average over labels are weighted by the number of labels.
         labeled = [each for each, loss in zip(truths, losses.losses, strict=True) if loss]
         batch = array.shape(labeled[0])[0] if labeled else None
         for name, value in [("loss", total), *named]:
@@ -373,11 +373,11 @@ class _Fit:
         self._epochs = epochs
         self._epoch = epoch
         self._first = epoch
-        self._begun = False  # whether this epoch has a batch, whatever its callbacks say
+        self._begun = False  # whether this epoch runs a batch even if a callback stops it
         self._done = 0  # steps of this epoch
         self._logs: dict[str, float] = {}
         self._singly = callbacks.wants_batches
-        # Without anybody to ask between them, epochs follow each other within one call.
+        # Without batch callbacks in between, several epochs run in one call.
         self._repeats = not batches.once and batches.on_epoch_end is None and batches.steps
         self._ahead = (
             bool(self._repeats or batches.once)
@@ -441,7 +441,7 @@ class _Fit:
         self._begun = True
         self._done = 0
         self._callbacks.on_epoch_begin(self._epoch)
-        if not self._ahead:  # a validation uses the metrics too
+        if not self._ahead:  # validation uses the metrics, too
             self._step.reset(self._batches.steps or 0)
         if not self._repeats and not self._batches.once:
             self._step.start(self._batches.dataset, self._epoch - self._first)
@@ -511,7 +511,7 @@ def _one_pass(
 
     Args:
         singly: whether each batch is a separate call.
-        begin: called with the index of the next batch, and what is told of it.
+        begin: called with the index of the next batch, and its logs.
     """
     step.start(batches.dataset)
     loop = step.ready()

@@ -41,7 +41,7 @@ class LayerCall:
 
     @property
     def inputs(self) -> Any:
-        """The first argument; of an input layer, which has none, what it gives."""
+        """The first argument; for an input layer, which has none, its output."""
         given = (*self.args, *self.kwargs.values())
         return given[0] if given else self.outputs
 
@@ -54,7 +54,7 @@ class LayerCall:
 
     @property
     def of_inputs(self) -> bool:
-        """Whether the layer was called on what is computed from the `Input`s of a model."""
+        """Whether the layer was called on tensors computed from the `Input`s of a model."""
         return self.is_input or any(map(record_of().is_of_inputs, self.input_tensors))
 
     def record(self) -> None:
@@ -100,7 +100,7 @@ class AddedMetric:
 
     Attributes:
         layer: whose metric it is.
-        name: what it is called.
+        name: its name.
         value: numbers, whose mean is shown; or the result of a metric.
         call: the metric's call where there is one.
     """
@@ -145,7 +145,7 @@ class LayerRecord:
             is_input = call is not None and call.is_input
             unknown = [] if is_input else [one for one in needed if one not in known]
             if each not in known and unknown and not any(known.get(one) for one in needed):
-                known[each] = False  # until its inputs say more; a loop's body refers to itself
+                known[each] = False  # until its inputs are known; a loop's body refers to itself
                 waiting += unknown
                 continue
             waiting.pop()
@@ -165,11 +165,7 @@ class LayerRecord:
 
 def record_of(graph: Graph | None = None) -> LayerRecord:
     """The record of `graph`, by default the default graph."""
-    graph = graph or get_default_graph()
-    if graph.layer_record is None:
-        graph.layer_record = LayerRecord()
-    record: LayerRecord = graph.layer_record
-    return record
+    return (graph or get_default_graph()).extension(LayerRecord)
 
 
 def mask_on(tensor: Any) -> Any:
@@ -218,7 +214,7 @@ def set_learning_phase(value: Any, graph: Graph | None = None) -> None:
 
 @dataclass(eq=False)
 class CallScope:
-    """An active call: its training mode, and what it and its nested calls have added.
+    """An active call: its training mode, and the losses and updates added so far.
 
     Attributes:
         training: True, False, a scalar tensor, or None if unspecified.

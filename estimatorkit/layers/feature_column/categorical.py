@@ -101,7 +101,7 @@ class KeyedColumn(OfFeature, CategoricalColumn):
         sparse = raw.value
         if not isinstance(sparse, SparseTensor):
             return sparse_ids(features.transformed(self).ids)
-        # Each value in a row of its own: rows of ids would lose the places of empty ones.
+        # Each value in its own row: rows of ids would lose the positions of empty ones.
         count = array.shape(sparse.values, out_type=int64)
         rows = joining.stack([filling.range_(count[0]), filling.zeros(count, int64)], 1)
         alone = SparseTensor(rows, sparse.values, joining.concat([count, [1]], 0))

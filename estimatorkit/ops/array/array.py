@@ -14,15 +14,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.axes import (
-    as_tuple,
-    in_range,
-    input_attr,
-    ints_of,
-    register_with_axis,
-    unknown_numbers,
-    with_axis,
-)
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, int32
 from estimatorkit.core.errors import value_error
@@ -37,6 +28,15 @@ from estimatorkit.core.registry import (
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.math.axes import (
+    as_tuple,
+    in_range,
+    input_attr,
+    ints_of,
+    register_with_axis,
+    unknown_numbers,
+    with_axis,
+)
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -131,12 +131,12 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 def _rest_of_nothing(given: Iterable[Any], wanted: Iterable[int]) -> int:
-    """What -1 stands for beside a 0: inferred from the dimensions that are not 0.
+    """The length meant by -1 next to a 0: inferred from the dimensions that are not 0.
 
     So `[batch, -1]` flattens the rows of an empty batch.
     """
     whole, known = (math.prod(filter(None, dims)) for dims in (given, wanted))
-    return int(whole // -known)  # which -1 has made negative
+    return int(whole // -known)  # the -1 has made it negative
 
 
 def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:
@@ -321,6 +321,6 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
             raise value_error(
                 f"transpose: Shape must be rank 1 but is rank {found.ndim}: the order"
             )
-        # As in NumPy, negative ones count from the end.
+        # As in NumPy, negative axes count from the end.
         order = tuple(at % found.size if -found.size <= at < 0 else at for at in found.flat)
     return make("Transpose", inputs, {"perm": order}, name or "transpose")

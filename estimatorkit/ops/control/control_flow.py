@@ -663,7 +663,7 @@ def smart_cond(
     """`cond` that is resolved at graph construction if `pred` is a Python value or a constant.
 
     Raises:
-        TypeError: a function is not callable, or `pred` is no tensor, bool, 0 or 1.
+        TypeError: a function is not callable, or `pred` is not a tensor, bool, 0 or 1.
     """
     for called, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         if not callable(function):
@@ -689,6 +689,33 @@ def constant_bool(pred: Any) -> bool | None:
     return bool(pred) if isinstance(pred, (bool, int)) else None
 
 
+def tuple_(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
+) -> list[Any]:
+    """Returns the tensors, synchronized: each is available once all of them are.
+
+    Args:
+        tensors: tensors, sparse tensors or `IndexedSlices`; None stays None.
+        name: the name scope.
+        control_inputs: operations that must run first.
+
+    Raises:
+        ValueError: there are no tensors.
+    """
+    with get_default_graph().name_scope(name or "tuple"):
+        values = [
+            each if each is None or is_composite(each) else convert_to_tensor(each)
+            for each in tensors
+        ]
+        before = [value.op for value in values if value is not None]
+        if not before:
+            raise ValueError(f"'tensors' must have at least one Tensor. Received: {tensors}.")
+        with get_default_graph().control_dependencies([*before, *(control_inputs or ())]):
+            return [
+                None if value is None else identity(value, "control_dependency") for value in values
+            ]
+
+
 __all__ = [
     "case",
     "cond",
@@ -696,5 +723,6 @@ __all__ = [
     "logical_not",
     "smart_cond",
     "switch_case",
+    "tuple_",
     "while_loop",
 ]

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.axes import unknown_numbers
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import bfloat16
 from estimatorkit.core.errors import value_error
@@ -23,6 +22,7 @@ from estimatorkit.ops.linalg.decompositions import svd
 from estimatorkit.ops.linalg.diagonals import matrix_transpose
 from estimatorkit.ops.linalg.matrix_parts import POSITIVE, RIGHT, SQUARE, TALL
 from estimatorkit.ops.math import elementwise, linalg, reduce, special
+from estimatorkit.ops.math.axes import unknown_numbers
 
 # -- norms and general products
 
@@ -189,7 +189,7 @@ def _tensordot(einsum: Any) -> Any:
 
 
 register(
-    "Tensordot",  # of ranks or axes that a run knows
+    "Tensordot",  # with ranks or axes known at run time
     _tensordot(_einsum),
     numpy_kernel=_tensordot(_numpy_einsum),
     static=(2,),

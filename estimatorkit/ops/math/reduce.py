@@ -10,14 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.axes import (
-    as_tuple,
-    input_attr,
-    ints_of,
-    register_with_axis,
-    unknown_numbers,
-    with_axis,
-)
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
@@ -26,6 +18,14 @@ from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.lazy import LazyFunctions
+from estimatorkit.ops.math.axes import (
+    as_tuple,
+    input_attr,
+    ints_of,
+    register_with_axis,
+    unknown_numbers,
+    with_axis,
+)
 from estimatorkit.ops.math.derivatives import with_partials
 from estimatorkit.ops.math.elementwise import truncated_quotient
 
@@ -165,7 +165,7 @@ def _mean(x: Any, axis: Any, keepdims: bool, module: Any = jnp) -> Any:
         return module.sum(x, axis=axis, keepdims=keepdims) * np.asarray(np.nan, x.dtype)
     if x.dtype.kind not in "iu":
         return module.mean(x, axis=axis, keepdims=keepdims).astype(x.dtype)
-    # Integers stay integers: their sum in 64 bits, divided and rounded towards zero.
+    # Integers stay integers: summed in 64 bits, divided and rounded towards zero.
     wide = np.int64 if x.dtype.kind == "i" else np.uint64
     with x64():
         total = module.asarray(module.sum(x, axis=axis, keepdims=keepdims, dtype=wide))
@@ -369,7 +369,7 @@ def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     x = jnp.asarray(x)
     if reverse:
         x = jnp.flip(x, axis)
-    if exclusive:  # subtracted, the element itself would leave its rounding, or NaN
+    if exclusive:  # subtracting the element would leave its rounding error, or NaN
         x = moved_by_one(x, axis, 0)
     total = jnp.cumsum(x, axis=axis, dtype=x.dtype)
     return jnp.flip(total, axis) if reverse else total

@@ -1,0 +1,1 @@
+"""Ways to run a plan many times: vectorized over rows, and looped over the steps of a block."""
