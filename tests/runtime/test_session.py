@@ -516,6 +516,7 @@ def test_control_dependencies_order_host_operations() -> None:
         assert COUNTS == {"first": 3, "second": 2, "third": 1}
 
 
+@pytest.mark.slow
 def test_control_dependencies_between_host_and_device() -> None:
     v = Variable(0.0)
     add = v.assign_add(1.0)
