@@ -70,7 +70,7 @@ CUTS = [(2, 3, 0), (3, 1, 1), (1, 2, 0), (4, None, 1), (None, 3, 0), (3, None, 0
 @sweep(
     ("name", "before", "after", "axis"),
     [(name, *cut) for name, cut in zip(itertools.cycle(OPTIMIZERS), CUTS * 2, strict=False)],
-    quick=2,
+    quick=1,
 )
 def test_training_resumes_with_other_partitions(
     name: str, before: int | None, after: int | None, axis: int, tmp_path: Path
@@ -110,6 +110,7 @@ def test_averages_are_named_after_the_whole(tmp_path: Path) -> None:
             np.testing.assert_allclose(whole(session, variable), start * 2, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_swapping_savers(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         variable = table(2)

@@ -223,7 +223,7 @@ def check_parts(
         np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-6, err_msg=label)
 
 
-@sweep(("lookup", "partitioner", "first", "second"), cases(), quick=2)
+@sweep(("lookup", "partitioner", "first", "second"), cases(), quick=1)
 def test_partitions_train_like_the_whole(
     lookup: str, partitioner: str, first: str, second: str
 ) -> None:
