@@ -50,7 +50,8 @@ def warn_if_public(address: str, who: str) -> None:
         logger.warning(
             "%s listens on the public address %s, and its traffic is not encrypted. Use an "
             "address of a private network.",
-            *(who, address),
+            who,
+            address,
         )
 
 

@@ -71,7 +71,9 @@ class Watchdog:
         _logger.error(
             "No step of %s for %.0f seconds: another process may be stuck. Exiting with code %d "
             "for a restart; RunConfig(stuck_secs=...) sets this timeout.",
-            *(self._what, seconds, RETRY),
+            self._what,
+            seconds,
+            RETRY,
         )
         faulthandler.dump_traceback(sys.stderr, all_threads=True)
         sys.stderr.flush()

@@ -327,7 +327,9 @@ class Training:
         if not savers and (secs is not None or steps):
             savers.append(
                 CheckpointSaverHook(
-                    *(self._model_dir, secs, steps),
+                    self._model_dir,
+                    secs,
+                    steps,
                     scaffold=self._scaffold,
                     save_graph_def=self._config.checkpoint_save_graph_def,
                 )

@@ -163,7 +163,8 @@ class TrainingCluster:
                 logger.warning(
                     "%s did not finish their steps within %g seconds: the last checkpoint does not "
                     "include these steps.",
-                    *(", ".join(sorted(left)), self._grace_secs),
+                    ", ".join(sorted(left)),
+                    self._grace_secs,
                 )
                 break
             time.sleep(_LOOK_SECS)

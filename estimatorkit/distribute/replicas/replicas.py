@@ -373,6 +373,11 @@ def _table(parts: list[Any]) -> list[Any]:
 __all__ = [
     "ENDED",
     "INTERRUPTED",
-    *("Agreement", "StepProposal", "PeerStopped", "Replicas", "axes", "different_programs"),
+    "Agreement",
+    "StepProposal",
+    "PeerStopped",
+    "Replicas",
+    "axes",
+    "different_programs",
     "fingerprint",
 ]

@@ -194,10 +194,20 @@ def full_device_name(name: str) -> str:
 
 _LOOPS = frozenset(
     [
-        *("run", "experimental_run_v2", "reduce", "gather", "experimental_distribute_dataset"),
-        *("distribute_datasets_from_function", "make_dataset_iterator", "make_input_fn_iterator"),
-        *("experimental_make_numpy_dataset", "experimental_local_results", "extended"),
-        *("experimental_distribute_values_from_function", "experimental_run", "unwrap"),
+        "run",
+        "experimental_run_v2",
+        "reduce",
+        "gather",
+        "experimental_distribute_dataset",
+        "distribute_datasets_from_function",
+        "make_dataset_iterator",
+        "make_input_fn_iterator",
+        "experimental_make_numpy_dataset",
+        "experimental_local_results",
+        "extended",
+        "experimental_distribute_values_from_function",
+        "experimental_run",
+        "unwrap",
     ]
 )
 
@@ -295,8 +305,17 @@ def reported_loss(loss: Tensor) -> Tensor:
 
 
 __all__ = [
-    *("InputContext", "OneDeviceStrategy", "ParameterServerStrategy", "ReduceOp"),
-    *("ReplicaContext", "Strategy", "full_device_name", "get_loss_reduction"),
-    *("get_replica_context", "get_strategy", "has_strategy", "in_cross_replica_context"),
+    "InputContext",
+    "OneDeviceStrategy",
+    "ParameterServerStrategy",
+    "ReduceOp",
+    "ReplicaContext",
+    "Strategy",
+    "full_device_name",
+    "get_loss_reduction",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
     "reported_loss",
 ]

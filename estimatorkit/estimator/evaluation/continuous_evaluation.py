@@ -249,6 +249,8 @@ class _TruncationHook(SessionRunHook):
         logger.warning(
             "The evaluation %r takes %d batches, and its input has more: EvalSpec(steps=%d%s). "
             "steps=None takes all of them.",
-            *(self._spec.label, self._spec.steps, self._spec.steps),
+            self._spec.label,
+            self._spec.steps,
+            self._spec.steps,
             " is the default" if self._spec.steps == 100 else "",
         )

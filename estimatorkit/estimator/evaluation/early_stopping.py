@@ -166,7 +166,8 @@ class EarlyStopping(EvaluationHook):
             logger.warning(
                 "EarlyStopping waits for %d evaluations without improvement, but saw %d: evaluate "
                 "more often, or lower the patience.",
-                *(needed, heard),
+                needed,
+                heard,
             )
 
     def _reason(self) -> str | None:
@@ -191,7 +192,11 @@ class EarlyStopping(EvaluationHook):
             logger.warning(
                 "EarlyStopping waits for %d evaluations without improvement, but there are at most "
                 "%d in %d steps: one every %d steps%s. It will not stop this training.",
-                *(patience, evaluations, max_steps, every, apart),
+                patience,
+                evaluations,
+                max_steps,
+                every,
+                apart,
             )
 
 
@@ -282,7 +287,9 @@ class BestCheckpoint:
             logger.warning(
                 "%s is about %s (%s) of the evaluation %r, not about %s: early stopping begins "
                 "anew.",
-                *(path, *watched, self._monitor),
+                path,
+                *watched,
+                self._monitor,
             )
             return None
         return best, evaluations

@@ -83,7 +83,8 @@ class EvaluatedRun:
         logger.info(
             "Training is already complete (%s); returning its results. To continue, raise "
             "max_steps; to evaluate again, remove %s.",
-            *(done.reason, os.path.join(self._model_dir, FILE)),
+            done.reason,
+            os.path.join(self._model_dir, FILE),
         )
         return {
             label: recorded_result(record, self._model_dir) for label, record in records.items()
@@ -104,7 +105,8 @@ class EvaluatedRun:
                 "Start train and evaluate loop. The evaluate will happen after every checkpoint. "
                 "Checkpoint frequency is determined based on RunConfig arguments: "
                 "save_checkpoints_steps %s or save_checkpoints_secs %s.",
-                *(config.save_checkpoints_steps, config.save_checkpoints_secs),
+                config.save_checkpoints_steps,
+                config.save_checkpoints_secs,
             )
             record = RecordHook(Completion(start, max_steps, None, ""), self._model_dir)
             listener = EvaluationListener(

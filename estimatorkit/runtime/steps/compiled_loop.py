@@ -329,8 +329,15 @@ class CompiledLoop:
             pairs = two_shapes.runs
             runs = _filled_up(pairs, len(columns[0])), np.int32(len(pairs))
         every, after, made.values, made.progress = self._many(
-            *(columns, self._constants, self._devices.each(np.int32(start)), np.int32(count)),
-            *(kept, donated, runs, _none_done(), shapes),
+            columns,
+            self._constants,
+            self._devices.each(np.int32(start)),
+            np.int32(count),
+            kept,
+            donated,
+            runs,
+            _none_done(),
+            shapes,
         )
         return every, after
 

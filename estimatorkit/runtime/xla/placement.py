@@ -73,7 +73,9 @@ def set_cpu_devices(count: int) -> None:
                 "The number of CPU devices cannot change once JAX has started: %d names share "
                 "%d devices. Create the session that configures them before anything runs, or set "
                 "the environment variable JAX_NUM_CPU_DEVICES=%d.",
-                *(count, present, count),
+                count,
+                present,
+                count,
             )
             _cpu_names = max(count, _cpu_names)
             available.cache_clear()

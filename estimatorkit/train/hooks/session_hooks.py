@@ -129,6 +129,7 @@ class GlobalStepWaiterHook(SessionRunHook):
                 told = now
                 logger.info(
                     "Waiting for global step %d before starting training. Current step is %d.",
-                    *(self._wait_until_step, now),
+                    self._wait_until_step,
+                    now,
                 )
             time.sleep(_SECONDS_BETWEEN_LOOKS)

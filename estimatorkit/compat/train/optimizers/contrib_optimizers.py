@@ -354,8 +354,16 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
 
 
 __all__ = [
-    *("AdaMaxOptimizer", "AdamWOptimizer", "AddSignOptimizer", "DecoupledWeightDecayExtension"),
-    *("LARSOptimizer", "MomentumWOptimizer", "NadamOptimizer"),
-    *("PowerSignOptimizer", "extend_with_decoupled_weight_decay", "get_cosine_decay_fn"),
-    *("get_linear_decay_fn", "get_restart_decay_fn"),
+    "AdaMaxOptimizer",
+    "AdamWOptimizer",
+    "AddSignOptimizer",
+    "DecoupledWeightDecayExtension",
+    "LARSOptimizer",
+    "MomentumWOptimizer",
+    "NadamOptimizer",
+    "PowerSignOptimizer",
+    "extend_with_decoupled_weight_decay",
+    "get_cosine_decay_fn",
+    "get_linear_decay_fn",
+    "get_restart_decay_fn",
 ]
