@@ -814,7 +814,7 @@ def _requests() -> list[bytes]:
 @target("json", _requests, (ValueError, InvalidArgumentError))
 def request(data: bytes, _: Path) -> None:
     content = rest_json.parse(data)
-    rest_json.dump(rest.ANSWERS[":predict"](_predictor(), content))
+    rest_json.dump(rest.ACTIONS[":predict"](_predictor(), content))
 
 
 @target(
