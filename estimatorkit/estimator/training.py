@@ -246,7 +246,7 @@ class Training:
         if self._replicas is not None:
             self._initialize(model, start if self._is_chief else None, saving)
             if model.session.state.sharded:
-                self._restore_own_rows(model, self._replicas.text_of_chief(start or ""))
+                self._restore_own_rows(model, self._replicas.broadcast_text(start or ""))
         elif cluster is None:
             self._initialize(model, start, saving)
         elif not cluster.is_chief:

@@ -57,8 +57,8 @@ _EXCHANGE = "replicas"
 
 _EXCHANGES = (Role.ALL_REDUCE, Role.ALL_GATHER)
 
-_APART = 0x9E3779B1
-"""What is added to the first seed of a random operation from one replica to the next."""
+_SEED_STEP = 0x9E3779B1
+"""The difference between the first seeds of a random operation in successive replicas."""
 
 Values = dict[Any, Any]
 
@@ -119,7 +119,7 @@ class ReplicatedState(State):
         number = list(self.sharded).index(name)
         if self.replicas.processes == 1:
             return self._gathered(number)
-        return self.replicas.ask(number, self._gathered)
+        return self.replicas.gather_variable(number, self._gathered)
 
     def _gathered(self, number: int) -> list[NDArray[Any]]:
         """The rows of a sharded variable, by device; a collective that moves one device's rows at a
@@ -138,7 +138,7 @@ class ReplicatedState(State):
             part = (
                 own[at - replicas.first] if is_own else np.zeros((length, *shape[1:]), own[0].dtype)
             )
-            found.append(np.asarray(replicas.total([part])[0]) if length else part)
+            found.append(np.asarray(replicas.all_reduce([part])[0]) if length else part)
         return found
 
     def initial(self, name: str, value: NDArray[Any], device: Any) -> Any:
@@ -198,8 +198,8 @@ class ReplicatedState(State):
             for name, value in self.values.items()
             if name in own and np.dtype(value.dtype).kind not in "OSU"
         }
-        said = [numbers, counters, {name: each.taken for name, each in inputs.items()}]
-        wanted, counters, taken = json.loads(self.replicas.text_of_chief(json.dumps(said)))
+        own_state = [numbers, counters, {name: each.taken for name, each in inputs.items()}]
+        wanted, counters, taken = json.loads(self.replicas.broadcast_text(json.dumps(own_state)))
         for name, kind in wanted.items():
             if numbers.get(name) != kind:
                 raise different_programs(f"variable {name}: {kind} and {numbers.get(name)}")
@@ -207,7 +207,7 @@ class ReplicatedState(State):
             if not each.taken:
                 each.skip_elements(taken.get(name, 0))
         with x64():
-            found = self.replicas.of_chief(dict(zip(wanted, self.take(list(wanted)), strict=True)))
+            found = self.replicas.broadcast(dict(zip(wanted, self.take(list(wanted)), strict=True)))
         self.values.update(found)
         self.values.update((name, np.array(each, np.uint32)) for name, each in counters.items())
 
@@ -388,7 +388,7 @@ class ReplicaRunner:
             The fetches of each replica of this process that has an element, at least of one.
         """
         counted = len(found)
-        if not found:  # what this process computes counts for nothing, but it keeps up
+        if not found:  # this process's results are ignored, but it takes part in collectives
             for op in self._get_next:
                 self._state.resources[op.attrs["iterator"]].unread()
             found = [self._read_one(feeds)]
@@ -454,7 +454,7 @@ class _OnDevice:
     def _move_seeds(self, replicas: int) -> None:
         """Offsets the seeds of random operations by a number of replicas."""
         names = self._segment.random if replicas else ()
-        by = np.array([replicas * _APART & 0xFFFFFFFF, 0, 0], np.uint32)
+        by = np.array([replicas * _SEED_STEP & 0xFFFFFFFF, 0, 0], np.uint32)
         for name, words in zip(names, self._state.take(names), strict=True):
             self._state.values[name] = np.asarray(words) + by
 
@@ -479,14 +479,14 @@ class _Exchange:
                 for op in gathered
                 for tensor in op.inputs
             ]
-            totals = iter(self._replicas.total(sums) if sums else ())
+            totals = iter(self._replicas.all_reduce(sums) if sums else ())
             for op in reduced:
                 for tensor in op.outputs:
                     total = next(totals)
                     if op.attrs["mean"]:
                         total = divided(total, elements)
                     self._give(tensor, total, every)
-        whole = iter(self._replicas.rows(rows))
+        whole = iter(self._replicas.all_gather_rows(rows))
         for op in gathered:
             for tensor in op.outputs:
                 self._give(tensor, next(whole), every)
@@ -606,7 +606,7 @@ def of_replica(
 
         def move_seeds(names: Sequence[str], values: Sequence[Any], replicas: Any) -> list[Any]:
             return [
-                value.at[0].add(replicas * np.uint32(_APART)) if name in random else value
+                value.at[0].add(replicas * np.uint32(_SEED_STEP)) if name in random else value
                 for name, value in zip(names, values, strict=True)
             ]
 

@@ -256,7 +256,7 @@ class NanTensorHook(SessionRunHook):
         steps.request_stop("the loss is NaN")
 
     def _described_input(self, steps: FinishedSteps, index: int) -> str:
-        """What was wrong with the step's input, and where there is a model from before."""
+        """What was wrong with the step's input, and where the last good model is."""
         text = ""
         found = self._not_finite(steps, index)
         if found:
