@@ -82,23 +82,23 @@ def send(
         dtype = as_dtype(value.dtype)
         if dtype is string:
             texts = _string_bytes(value)
-            described.append(["string", value.shape, len(texts)])
+            described.append(("string", value.shape, len(texts)))
             small.append(texts)
             continue
         data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         if area is not None and data.nbytes >= LARGE:
             start = area.put(data)
             if start is not None:
-                described.append([dtype.name, value.shape, [start, data.nbytes]])
+                described.append((dtype.name, value.shape, (start, data.nbytes)))
                 continue
         if data.nbytes < LARGE:
-            described.append([dtype.name, value.shape, data.nbytes])
+            described.append((dtype.name, value.shape, data.nbytes))
             small.append(data)
             continue
         batches = [data[start : start + BATCH] for start in range(0, data.nbytes, BATCH)]
-        described.append([dtype.name, value.shape, -len(batches)])
+        described.append((dtype.name, value.shape, -len(batches)))
         large += batches
-    description = json.dumps(described).encode()
+    description = _description(tuple(described))
     prefix = _PREFIX.pack(len(header), len(description), len(large), number)
     metadata = b"".join([prefix, header, description, *small])
     writer.write_with_metadata(_EMPTY, pa.py_buffer(metadata))
@@ -146,6 +146,11 @@ def receive(read: Callable[[], Any], area: SharedMemory | None = None) -> Receiv
 
 def _split(data: memoryview, size: int) -> tuple[memoryview, memoryview]:
     return data[:size], data[size:]
+
+
+@lru_cache(maxsize=256)
+def _description(described: tuple[Any, ...]) -> bytes:
+    return json.dumps(described).encode()
 
 
 @lru_cache(maxsize=256)
