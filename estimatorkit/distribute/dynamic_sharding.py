@@ -25,23 +25,8 @@ from estimatorkit.data.plan import INFINITE
 from estimatorkit.data.sharded_dataset import LocalShards, Order, ShardedDataset, ShardSource, Unit
 from estimatorkit.data.tracing import trace_function
 from estimatorkit.data.transformations import check_dataset
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
-from estimatorkit.distribute.tasks.requests import (
-    CompleteShards,
-    Done,
-    HasShards,
-    Message,
-    R,
-    Restored,
-    RestoreShards,
-    SavedShards,
-    SaveShards,
-    Shard,
-    ShardQueueState,
-    ShardRequest,
-    ShardsLeft,
-    TakeShard,
-)
 from estimatorkit.logger import logger
 
 
@@ -173,9 +158,9 @@ class ShardQueue:
         """The units handed out and not trained."""
         return [*self._returned, *(unit for held in self._in_progress.values() for unit in held)]
 
-    def state(self) -> ShardQueueState:
+    def state(self) -> rpc.ShardQueueState:
         """The state; units in progress count as not trained."""
-        return ShardQueueState(
+        return rpc.ShardQueueState(
             count=self.order.count,
             seed=self.order.seed,
             dealt=self._assigned,
@@ -183,7 +168,7 @@ class ShardQueue:
             again=tuple((*unit, times) for unit, times in self._reassigned.items()),
         )
 
-    def restore(self, state: ShardQueueState) -> bool:
+    def restore(self, state: rpc.ShardQueueState) -> bool:
         """Restores a state from `state()`, with no units in progress.
 
         Returns:
@@ -229,7 +214,7 @@ class ShardQueues:
     def __init__(self) -> None:
         self._queues: dict[str, ShardQueue] = {}
 
-    def execute(self, request: ShardRequest[Any]) -> Message:
+    def execute(self, request: rpc.ShardRequest[Any]) -> rpc.Message:
         """Executes a request of a `ClusterShards`.
 
         Raises:
@@ -240,17 +225,17 @@ class ShardQueues:
         if queue.order != order:
             raise _other_units(order, queue.order)
         match request:
-            case TakeShard():
-                return Shard(queue.take(request.worker))
-            case CompleteShards():
+            case rpc.TakeShard():
+                return rpc.Shard(queue.take(request.worker))
+            case rpc.CompleteShards():
                 queue.trained(request.worker, request.units)
-                return Done()
-            case HasShards():
-                return ShardsLeft(queue.has_more)
-            case SaveShards():
-                return SavedShards(queue.state())
-            case RestoreShards():
-                return Restored(queue.restore(request.state))
+                return rpc.Done()
+            case rpc.HasShards():
+                return rpc.ShardsLeft(queue.has_more)
+            case rpc.SaveShards():
+                return rpc.SavedShards(queue.state())
+            case rpc.RestoreShards():
+                return rpc.Restored(queue.restore(request.state))
         raise TypeError(f"a request for shards is not handled: {request}")
 
     def left(self, worker: str) -> None:
@@ -325,28 +310,28 @@ class ClusterShards:
 
     def take(self) -> Unit | None:
         """See `ShardSource`."""
-        return self._call(TakeShard).unit
+        return self._call(rpc.TakeShard).unit
 
     def trained(self, units: Sequence[Unit]) -> None:
         """See `ShardSource`."""
-        self._call(CompleteShards, units=tuple(units))
+        self._call(rpc.CompleteShards, units=tuple(units))
 
     def has_more(self) -> bool | None:
         """See `ShardSource`."""
-        return self._call(HasShards).has_more
+        return self._call(rpc.HasShards).has_more
 
     def get_state(self) -> Any:
         """See `ShardSource`: the units that no process has trained yet."""
-        return self._call(SaveShards).state.as_json()
+        return self._call(rpc.SaveShards).state.as_json()
 
     def set_state(self, state: Any) -> None:
         """See `ShardSource`: for all processes."""
-        if not self._call(RestoreShards, state=ShardQueueState.of_json(state)).is_restored:
+        if not self._call(rpc.RestoreShards, state=rpc.ShardQueueState.of_json(state)).is_restored:
             logger.info(
                 "Dynamic sharding starts over: all units were trained, or the units have changed."
             )
 
-    def _call(self, kind: type[ShardRequest[R]], **fields: Any) -> R:
+    def _call(self, kind: type[rpc.ShardRequest[rpc.R]], **fields: Any) -> rpc.R:
         with self._lock:
             if self._channel is None:
                 self._worker = worker_name(self._cluster.worker)
@@ -354,7 +339,7 @@ class ClusterShards:
                 self._channel = self._cluster.channel(server, self._raise_if_cancelled)
             try:
                 request = kind(worker=self._worker, order=self._order, **fields)
-                reply: R = self._channel.call(request, self._raise_if_cancelled)
+                reply: rpc.R = self._channel.call(request, self._raise_if_cancelled)
                 return reply
             except BaseException:
                 self.close()

@@ -28,7 +28,7 @@ from estimatorkit.data.sharded_dataset import (
 )
 from estimatorkit.distribute import dynamically_sharded
 from estimatorkit.distribute.dynamic_sharding import ShardQueue
-from estimatorkit.distribute.tasks.requests import ShardQueueState
+from estimatorkit.distribute.tasks.rpc import ShardQueueState
 from estimatorkit.runtime.executor import State
 
 

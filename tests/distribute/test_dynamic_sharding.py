@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from estimatorkit.core.errors import FailedPreconditionError, UnavailableError
 from estimatorkit.data.sharded_dataset import Order, Unit
 from estimatorkit.distribute.dynamic_sharding import ClusterShards, ShardQueue, ShardQueues
-from estimatorkit.distribute.tasks.requests import (
+from estimatorkit.distribute.tasks.rpc import (
     Message,
     Shard,
     ShardQueueState,

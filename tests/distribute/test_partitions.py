@@ -21,7 +21,7 @@ from hypothesis import given, settings
 import estimatorkit.compat.v1 as tf
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
-from estimatorkit.distribute.tasks.requests import (
+from estimatorkit.distribute.tasks.rpc import (
     AreInitialized,
     Done,
     Initialized,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.distribute.tasks.requests import RunPrograms
+from estimatorkit.distribute.tasks.rpc import RunPrograms
 from estimatorkit.distribute.tasks.task_channel import TaskChannel
 from tests.distribute.test_step_leases import HERE, HOLDS, Servers, servers
 

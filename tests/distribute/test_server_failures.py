@@ -21,7 +21,7 @@ import estimatorkit.compat.v1 as tf
 from estimatorkit.distribute.tasks import task_channel, task_endpoint
 from estimatorkit.distribute.tasks.array_messages import send
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
-from estimatorkit.distribute.tasks.requests import WriteVariables
+from estimatorkit.distribute.tasks.rpc import WriteVariables
 from estimatorkit.distribute.tasks.shared_memory import SharedMemory
 from estimatorkit.distribute.tasks.task_channel import TaskConnection
 from estimatorkit.distribute.tasks.task_cluster import TaskCluster, serve_target

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.distribute.tasks.requests import ReadVariables, WriteVariables
+from estimatorkit.distribute.tasks.rpc import ReadVariables, WriteVariables
 from estimatorkit.distribute.tasks.task_channel import TaskConnection
 from tests.distribute.conftest import Running
 from tests.distribute.processes import TOKEN, Processes, free_cluster, target, until

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 import estimatorkit.compat.v1 as tf
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
-from estimatorkit.distribute.tasks.requests import LeaseSteps, Request, RunPrograms
+from estimatorkit.distribute.tasks.rpc import LeaseSteps, Request, RunPrograms
 from estimatorkit.distribute.tasks.step_leases import StepLeases
 from estimatorkit.distribute.tasks.task_channel import TaskChannel
 from estimatorkit.distribute.tasks.task_cluster import TaskCluster, serve_target

@@ -28,7 +28,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.distribute.tasks import task_endpoint
 from estimatorkit.distribute.tasks.array_messages import _EMPTY, receive, send
-from estimatorkit.distribute.tasks.requests import (
+from estimatorkit.distribute.tasks.rpc import (
     VERSION,
     AreInitialized,
     Done,

@@ -39,7 +39,7 @@ from estimatorkit.data.readers.idx import read_idx
 from estimatorkit.data.readers.parquet import ArrowDataset, ParquetDataset
 from estimatorkit.data.sharded_dataset import Order
 from estimatorkit.distribute.cluster_task import ClusterTask
-from estimatorkit.distribute.tasks import array_messages, requests
+from estimatorkit.distribute.tasks import array_messages, rpc
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.estimator.evaluation.completion import FILE, read_completion
 from estimatorkit.estimator.evaluation.evaluation_records import LINES, read_eval_metrics
@@ -1070,18 +1070,18 @@ def _requests() -> list[bytes]:
         *(b"", ("x:0",), (), (), (), True, True, True, ()), {"x": ("a.py", 1, "x")}
     )
     made = [
-        requests.RunPrograms(("p", "q"), "worker", 1, 2, zero_copy=True),
-        requests.LoadProgram("p", partition),
-        requests.LeaseSteps("worker", "global_step", 1, 10, None),
-        requests.RestoreVariables("/model", {"v": TensorSlice("v", 0, 0, 3)}),
-        requests.Heartbeat("/job:ps/task:0", "process", {"digest": "0"}, True),
-        requests.RestoreShards(
-            "worker", order, requests.ShardQueueState(3, None, 2, ((0, 1),), ((0, 1, 2),))
+        rpc.RunPrograms(("p", "q"), "worker", 1, 2, zero_copy=True),
+        rpc.LoadProgram("p", partition),
+        rpc.LeaseSteps("worker", "global_step", 1, 10, None),
+        rpc.RestoreVariables("/model", {"v": TensorSlice("v", 0, 0, 3)}),
+        rpc.Heartbeat("/job:ps/task:0", "process", {"digest": "0"}, True),
+        rpc.RestoreShards(
+            "worker", order, rpc.ShardQueueState(3, None, 2, ((0, 1),), ((0, 1, 2),))
         ),
     ]
-    return [requests.encode(each) for each in made]
+    return [rpc.encode(each) for each in made]
 
 
-@target("bytes", _requests, (requests.MalformedMessage,))
+@target("bytes", _requests, (rpc.MalformedMessage,))
 def task_request(data: bytes, _: Path) -> None:
-    requests.encode(requests.decode(data, (), requests.Request))
+    rpc.encode(rpc.decode(data, (), rpc.Request))

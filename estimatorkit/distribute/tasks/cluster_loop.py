@@ -29,6 +29,7 @@ from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.cluster_run import (
     ClusterRunner,
     ClusterState,
@@ -36,7 +37,6 @@ from estimatorkit.distribute.tasks.cluster_run import (
     attributed,
 )
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
-from estimatorkit.distribute.tasks.requests import LeaseSteps, RunPrograms
 from estimatorkit.distribute.tasks.row_messages import Distinct, RowMessages
 from estimatorkit.distribute.tasks.task_placement import HERE
 from estimatorkit.runtime.executor import PlanRunner
@@ -226,7 +226,7 @@ class ClusterLoop(StepLoop):
 
     def _lease(self, wanted: int, until: float) -> int:
         """Reports the steps done since the last lease, and leases up to `wanted`."""
-        request = LeaseSteps(
+        request = rpc.LeaseSteps(
             worker=self._state.cluster.worker,
             counter=self._counter.op.inputs[0].op.name,
             done=self._done,
@@ -408,7 +408,7 @@ class _TaskStep:
         bound: int | None,
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
-    ) -> RunPrograms:
+    ) -> rpc.RunPrograms:
         """The request, to be sent by the channel."""
         epilogue = self._epilogue if done else []
         prologue = self._prologue if following is not None else []
@@ -417,7 +417,7 @@ class _TaskStep:
         given = following or {}
         arrays += [array for _, rows in prologue for array in rows.sent(given, self._known)]
         names = tuple(each.named(channel) for each, _ in (*epilogue, *prologue))
-        return RunPrograms(names, worker, len(epilogue), bound, zero_copy=True, arrays=arrays)
+        return rpc.RunPrograms(names, worker, len(epilogue), bound, zero_copy=True, arrays=arrays)
 
     def received(self, found: Sequence[Any]) -> list[tuple[Tensor, Any]]:
         """The tensors that the prologue returns, with their values in the reply."""

@@ -32,17 +32,8 @@ from estimatorkit.core.function_graph import GraphFunction, operations_within
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
-from estimatorkit.distribute.tasks.requests import (
-    AreInitialized,
-    R,
-    ReadVariables,
-    Request,
-    RestoreVariables,
-    RunPrograms,
-    SaveVariables,
-    WriteVariables,
-)
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import HERE, holders
 from estimatorkit.distribute.tasks.task_program import load_request
@@ -138,7 +129,7 @@ class ClusterState(State):
         """The variables among `names` that have no value, on any task."""
         missing = set(super().uninitialized(self.own(names)))
         by_task = self._by_task(names)
-        requests = {task: AreInitialized(tuple(own)) for task, own in by_task.items()}
+        requests = {task: rpc.AreInitialized(tuple(own)) for task, own in by_task.items()}
         for task, reply in self._call_all(requests).items():
             flags = zip(by_task[task], reply.flags, strict=True)
             missing.update(name for name, is_initialized in flags if not is_initialized)
@@ -149,7 +140,7 @@ class ClusterState(State):
         by_task = self._by_task(names)
         own = self.own(names)
         values = dict(zip(own, super().read(own), strict=True))
-        requests = {task: ReadVariables(tuple(names)) for task, names in by_task.items()}
+        requests = {task: rpc.ReadVariables(tuple(names)) for task, names in by_task.items()}
         for task, reply in self._call_all(requests).items():
             values.update(zip(by_task[task], reply.arrays, strict=True))
         return [values[name] for name in names]
@@ -160,7 +151,7 @@ class ClusterState(State):
         if task == HERE:
             super().put(name, value)
         else:
-            self.call(task, WriteVariables((name,), arrays=[value]))
+            self.call(task, rpc.WriteVariables((name,), arrays=[value]))
 
     def runner(
         self,
@@ -223,14 +214,14 @@ class ClusterState(State):
     def _save(
         self, task: str, path: Path, names: Mapping[str, str]
     ) -> Mapping[str, tuple[str, list[int]]]:
-        return self.call(task, SaveVariables(str(path.absolute()), dict(names))).tensors
+        return self.call(task, rpc.SaveVariables(str(path.absolute()), dict(names))).tensors
 
     def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
         """Lets the tasks that hold variables restore them from a checkpoint."""
         by_task = self._by_task(parts)
         for task, names in by_task.items():
             slices = {name: parts[name] for name in names}
-            self.call(task, RestoreVariables(os.path.abspath(path), slices))
+            self.call(task, rpc.RestoreVariables(os.path.abspath(path), slices))
         return {name for names in by_task.values() for name in names}
 
     def _task_of(self, name: str) -> str:
@@ -251,11 +242,11 @@ class ClusterState(State):
                 found.setdefault(task, []).append(name)
         return found
 
-    def call(self, task: str, request: Request[R]) -> R:
+    def call(self, task: str, request: rpc.Request[rpc.R]) -> rpc.R:
         """Sends a request to a task, and returns the reply."""
         return self._call_all({task: request})[task]
 
-    def _call_all(self, requests: Mapping[str, Request[R]]) -> dict[str, R]:
+    def _call_all(self, requests: Mapping[str, rpc.Request[rpc.R]]) -> dict[str, rpc.R]:
         """Sends requests to several tasks concurrently, and returns the replies."""
         if not requests:
             return {}
@@ -433,7 +424,7 @@ class RemotePart:
     def send(self, channel: TaskChannel, values: dict[Any, Any], worker: str | None) -> None:
         """Sends a request to run it; `worker` is that of a training step."""
         arrays = [np.asarray(values[tensor]) for tensor in self.takes]
-        channel.send(RunPrograms((self.named(channel),), worker, arrays=arrays))
+        channel.send(rpc.RunPrograms((self.named(channel),), worker, arrays=arrays))
 
     def receive(self, channel: TaskChannel, values: dict[Any, Any]) -> None:
         """Waits for its outputs."""

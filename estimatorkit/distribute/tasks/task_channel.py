@@ -21,20 +21,9 @@ from estimatorkit.core.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.array_messages import LARGE, SCHEMA, BrokenMessage, receive, send
 from estimatorkit.distribute.tasks.arrow import flight, pa
-from estimatorkit.distribute.tasks.requests import (
-    VERSION,
-    Failure,
-    Handshake,
-    MalformedMessage,
-    OpenSharedMemory,
-    R,
-    Request,
-    decode,
-    encode,
-    reply_type,
-)
 from estimatorkit.distribute.tasks.shared_memory import SharedMemory, aligned
 from estimatorkit.distribute.tasks.task_endpoint import AUTHORIZATION, RECONNECT_SECS
 from estimatorkit.distribute.tls import check_encrypted, identity
@@ -46,7 +35,7 @@ _BROKEN = (
     flight.FlightTimedOutError,
     pa.ArrowException,
     BrokenMessage,
-    MalformedMessage,
+    rpc.MalformedMessage,
     OSError,  # a write to a stream that the server has ended
     StopIteration,
 )
@@ -75,13 +64,13 @@ class TaskChannel:
         handshake: the task's description of itself.
     """
 
-    handshake: Handshake
+    handshake: rpc.Handshake
 
     def __init__(self, connection: TaskConnection) -> None:
         self.connection = connection
         self._name = uuid.uuid4().bytes
         self._number = 0
-        self._request: Request[Any] | None = None
+        self._request: rpc.Request[Any] | None = None
         self._broken: Exception | None = None
         self._is_closed = False
         self._may_share = True
@@ -102,21 +91,21 @@ class TaskChannel:
             self.end()  # else Arrow logs an error
             raise
 
-    def _understood(self, header: bytes, arrays: Sequence[Any]) -> Handshake:
+    def _understood(self, header: bytes, arrays: Sequence[Any]) -> rpc.Handshake:
         try:
-            handshake = decode(header, arrays, Handshake)
-        except MalformedMessage:
+            handshake = rpc.decode(header, arrays, rpc.Handshake)
+        except rpc.MalformedMessage:
             handshake = None
-        if handshake is None or handshake.version != VERSION:
+        if handshake is None or handshake.version != rpc.VERSION:
             raise FailedPreconditionError.explained(
                 f"{self.connection.task} runs another version of this package",
-                expected=VERSION,
+                expected=rpc.VERSION,
                 received="unknown" if handshake is None else handshake.version,
                 hint="install the same version on every host of the cluster",
             )
         return handshake
 
-    def send(self, request: Request[Any]) -> None:
+    def send(self, request: rpc.Request[Any]) -> None:
         """Sends a request; `receive` must be called before the next."""
         self._request = request
         self._number += 1
@@ -125,13 +114,15 @@ class TaskChannel:
         except _BROKEN as error:
             self._broken = error  # `receive` reconnects
 
-    def _write(self, request: Request[Any], area: SharedMemory | None = None) -> None:
-        send(self._writer, encode(request), request.arrays, area, self._number)
+    def _write(self, request: rpc.Request[Any], area: SharedMemory | None = None) -> None:
+        send(self._writer, rpc.encode(request), request.arrays, area, self._number)
 
-    def call(self, request: Request[R], raise_if_cancelled: Callable[[], None] | None = None) -> R:
+    def call(
+        self, request: rpc.Request[rpc.R], raise_if_cancelled: Callable[[], None] | None = None
+    ) -> rpc.R:
         """Sends a request and waits for the reply (see `receive`)."""
         self.send(request)
-        reply: R = self.receive(raise_if_cancelled)
+        reply: rpc.R = self.receive(raise_if_cancelled)
         return reply
 
     def receive(self, raise_if_cancelled: Callable[[], None] | None = None) -> Any:
@@ -148,7 +139,7 @@ class TaskChannel:
         if request is None:
             raise RuntimeError("a reply was awaited, but no request was sent")
         kind: Any = type(request)
-        expected = reply_type(kind), Failure
+        expected = rpc.reply_type(kind), rpc.Failure
         was_broken: Exception | None = None
         for attempt in itertools.count():
             if self._broken is not None:
@@ -160,11 +151,11 @@ class TaskChannel:
                 time.sleep(min(1.0, 0.01 * (attempt - 1) ** 2))
             try:
                 header, arrays, _ = receive(self._reader.read_chunk, self._inbox)
-                reply = decode(header, arrays, *expected)
+                reply = rpc.decode(header, arrays, *expected)
                 break
             except _BROKEN as error:
                 self._broken = error
-        if not isinstance(reply, Failure):
+        if not isinstance(reply, rpc.Failure):
             if self._may_share and request.zero_copy:
                 self._share_memory(request.arrays, reply.arrays)
             return reply
@@ -187,7 +178,7 @@ class TaskChannel:
                 areas.append(SharedMemory.make(max(size, 1)))
             outbox, inbox = areas
             names = (outbox.name, outbox.secret), (inbox.name, inbox.secret)
-            is_open = self.call(OpenSharedMemory(names)).is_open
+            is_open = self.call(rpc.OpenSharedMemory(names)).is_open
         except OSError:  # not enough memory: send by TCP
             return
         finally:
@@ -199,7 +190,7 @@ class TaskChannel:
 
     def _reconnect(
         self,
-        request: Request[Any],
+        request: rpc.Request[Any],
         error: Exception,
         raise_if_cancelled: Callable[[], None] | None,
     ) -> None:

@@ -18,16 +18,9 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.graph import Graph
 from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
-from estimatorkit.distribute.tasks.requests import (
-    ClearResources,
-    Heartbeat,
-    R,
-    Request,
-    ResetTask,
-    TrainingStatus,
-)
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer, task_name
 from estimatorkit.distribute.tasks.token import cluster_token
 from estimatorkit.runtime.placement import Placer
@@ -120,7 +113,7 @@ class TaskCluster:
     def clear(self) -> None:
         """Clears the shared resources of the other tasks."""
         for task in self._others():
-            self._call(task, ClearResources())
+            self._call(task, rpc.ClearResources())
 
     def renew(self) -> None:
         """Closes all connections, as tasks may have been restarted."""
@@ -138,14 +131,14 @@ class TaskCluster:
     def reset(self) -> None:
         """Resets the state of the other tasks, for a common restart."""
         for task in self._others():
-            self._call(task, ResetTask())
+            self._call(task, rpc.ResetTask())
         self.renew()
 
-    def heartbeat(self, **changes: Any) -> dict[str, TrainingStatus]:
+    def heartbeat(self, **changes: Any) -> dict[str, rpc.TrainingStatus]:
         """Sends a heartbeat to the other tasks, and returns the training's status on each.
 
         Args:
-            **changes: of the status (see `requests.Heartbeat`).
+            **changes: of the status (see `rpc.Heartbeat`).
 
         Raises:
             FailedPreconditionError: another process has joined as this task.
@@ -179,18 +172,18 @@ class TaskCluster:
         task: str,
         changes: Mapping[str, Any],
         raise_if_cancelled: Callable[[], None] | None = None,
-    ) -> TrainingStatus:
-        request = Heartbeat(self.worker, self._process, **changes)
+    ) -> rpc.TrainingStatus:
+        request = rpc.Heartbeat(self.worker, self._process, **changes)
         return self._call(task, request, raise_if_cancelled)
 
     def _call(
         self,
         task: str,
-        request: Request[R],
+        request: rpc.Request[rpc.R],
         raise_if_cancelled: Callable[[], None] | None = None,
-    ) -> R:
+    ) -> rpc.R:
         channel = self.channel(task, raise_if_cancelled)
-        reply: R = channel.call(request)
+        reply: rpc.R = channel.call(request)
         self.give_back(task, channel)
         return reply
 

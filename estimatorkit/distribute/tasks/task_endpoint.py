@@ -1,6 +1,6 @@
 """`TaskEndpoint`: a `TaskService` on the network, by Arrow Flight.
 
-A stream is a channel of alternating requests and replies (`requests`). Requests are numbered, so
+A stream is a channel of alternating requests and replies (`rpc`). Requests are numbered, so
 that one retried after a broken connection executes at most once (`ReplyCache`).
 """
 
@@ -22,22 +22,10 @@ from estimatorkit.core.errors import (
     UnimplementedError,
     explain,
 )
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.array_messages import SCHEMA, BrokenMessage, receive, send
 from estimatorkit.distribute.tasks.arrow import flight
 from estimatorkit.distribute.tasks.reply_cache import Channels
-from estimatorkit.distribute.tasks.requests import (
-    VERSION,
-    Failure,
-    Handshake,
-    Heartbeat,
-    MalformedMessage,
-    Message,
-    OpenSharedMemory,
-    Request,
-    SharedMemoryOpened,
-    decode,
-    encode,
-)
 from estimatorkit.distribute.tasks.shared_memory import SharedMemory
 from estimatorkit.distribute.tasks.task_service import Call, TaskService
 from estimatorkit.distribute.tls import Identity
@@ -147,8 +135,8 @@ class _Stream:
         self._writer.begin(SCHEMA)
         service = self._service
         self._send(
-            Handshake(
-                VERSION,
+            rpc.Handshake(
+                rpc.VERSION,
                 service.task,
                 self._incarnation,
                 self._endpoint.addresses,
@@ -175,44 +163,44 @@ class _Stream:
     def _serve_next(self) -> None:
         try:
             header, arrays, number = receive(self._reader.read_chunk, self._inbox)
-            request: Request[Any] = decode(header, arrays, Request)
-        except (BrokenMessage, MalformedMessage) as error:
+            request: rpc.Request[Any] = rpc.decode(header, arrays, rpc.Request)
+        except (BrokenMessage, rpc.MalformedMessage) as error:
             if isinstance(error.__cause__, StopIteration):
                 raise
             self._send(_malformed(error))
             return
-        if isinstance(request, Heartbeat):
+        if isinstance(request, rpc.Heartbeat):
             self._members.add((request.member, request.process))
         elif isinstance(worker := getattr(request, "worker", None), str):
             self._workers.add(worker)
-        elif isinstance(request, OpenSharedMemory):
+        elif isinstance(request, rpc.OpenSharedMemory):
             self._open_shared_memory(request)
         try:
             reply = self._replies.execute_once(number, partial(self._execute, request))
         except OpError as error:
-            reply = Failure.of(error)
+            reply = rpc.Failure.of(error)
         self._send(reply, self._outbox if request.zero_copy else None)
 
-    def _open_shared_memory(self, request: OpenSharedMemory) -> None:
+    def _open_shared_memory(self, request: rpc.OpenSharedMemory) -> None:
         inbox, outbox = (SharedMemory.open(*area) for area in request.areas)
         are_open = inbox is not None and outbox is not None
         self._inbox, self._outbox = (inbox, outbox) if are_open else (None, None)
 
-    def _execute(self, request: Request[Any]) -> Message:
-        if isinstance(request, OpenSharedMemory):
-            return SharedMemoryOpened(self._inbox is not None)
-        if self._is_lost() and not isinstance(request, Heartbeat):
+    def _execute(self, request: rpc.Request[Any]) -> rpc.Message:
+        if isinstance(request, rpc.OpenSharedMemory):
+            return rpc.SharedMemoryOpened(self._inbox is not None)
+        if self._is_lost() and not isinstance(request, rpc.Heartbeat):
             return self._lost()
         reply = self._service.execute(request, self._call)
         # It may have waited for state that was cleared.
-        return self._lost() if isinstance(reply, Failure) and self._is_lost() else reply
+        return self._lost() if isinstance(reply, rpc.Failure) and self._is_lost() else reply
 
     def _is_lost(self) -> bool:
         return self._incarnation != self._service.incarnation
 
-    def _lost(self) -> Failure:
+    def _lost(self) -> rpc.Failure:
         problem = f"{self._service.task} was reset: training resumes from the last checkpoint."
-        return Failure.of(AbortedError(None, None, problem), state_lost=True)
+        return rpc.Failure.of(AbortedError(None, None, problem), state_lost=True)
 
     def _raise_if_cancelled(self) -> None:
         if self._context.is_cancelled():
@@ -220,16 +208,16 @@ class _Stream:
         if self._endpoint.stopping.is_set():
             raise UnavailableError(None, None, f"{self._service.task} is shutting down.")
 
-    def _send(self, reply: Message, area: SharedMemory | None = None) -> None:
+    def _send(self, reply: rpc.Message, area: SharedMemory | None = None) -> None:
         """Sends a reply; if its arrays are not serializable, sends that error."""
         try:
-            send(self._writer, encode(reply), reply.arrays, area)
+            send(self._writer, rpc.encode(reply), reply.arrays, area)
         except UnimplementedError as error:
-            send(self._writer, encode(Failure.of(error)))
+            send(self._writer, rpc.encode(rpc.Failure.of(error)))
 
 
-def _malformed(error: Exception) -> Failure:
-    return Failure.of(
+def _malformed(error: Exception) -> rpc.Failure:
+    return rpc.Failure.of(
         InvalidArgumentError.explained("a request of another task is malformed", received=error)
     )
 

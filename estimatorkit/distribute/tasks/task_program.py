@@ -11,7 +11,7 @@ import numpy as np
 
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.distribute.tasks.requests import LoadProgram
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.runtime.executor import PlanRunner, State
 from estimatorkit.runtime.placement import Placer, available
@@ -94,7 +94,7 @@ def _register_all() -> None:
     import estimatorkit.op_types  # noqa: F401  (with the layers above this one)
 
 
-def load_request(part: SerializedPartition, fresh: Sequence[str]) -> LoadProgram:
+def load_request(part: SerializedPartition, fresh: Sequence[str]) -> rpc.LoadProgram:
     """The request to load a partition, under a hash of its content as the program's name.
 
     Args:
@@ -105,7 +105,7 @@ def load_request(part: SerializedPartition, fresh: Sequence[str]) -> LoadProgram
     digest = hashlib.sha256(part.graph_def)
     digest.update(repr(replace(header, sources={})).encode())
     graph = np.frombuffer(part.graph_def, np.uint8)
-    return LoadProgram(digest.hexdigest(), header, tuple(fresh), arrays=[graph])
+    return rpc.LoadProgram(digest.hexdigest(), header, tuple(fresh), arrays=[graph])
 
 
 __all__ = ["Program", "load_request"]

@@ -1,6 +1,6 @@
 """`TaskService`: executes the requests of clients on this process's state.
 
-`_HANDLERS` lists the requests (see `requests`); `task_endpoint` receives them.
+`_HANDLERS` lists the requests (see `rpc`); `task_endpoint` receives them.
 """
 
 from __future__ import annotations
@@ -30,36 +30,8 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.dynamic_sharding import ShardQueues
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.membership import Membership
-from estimatorkit.distribute.tasks.requests import (
-    TRAINING_ENDED,
-    AreInitialized,
-    ClearResources,
-    CompleteShards,
-    Done,
-    Failure,
-    HasShards,
-    Heartbeat,
-    Initialized,
-    LeaseSteps,
-    LoadProgram,
-    Message,
-    ReadVariables,
-    Request,
-    ResetTask,
-    RestoreShards,
-    RestoreVariables,
-    RunPrograms,
-    SavedVariables,
-    SaveShards,
-    SaveVariables,
-    ShardRequest,
-    StepLease,
-    TakeShard,
-    TrainingStatus,
-    Values,
-    WriteVariables,
-)
 from estimatorkit.distribute.tasks.staleness import StalenessTracker
 from estimatorkit.distribute.tasks.step_leases import StepLeases
 from estimatorkit.distribute.tasks.task_program import Program
@@ -117,21 +89,21 @@ class TaskService:
         self._leases = StepLeases()
         self._shards = ShardQueues()
         self._progress = threading.Condition()
-        self._status = TrainingStatus()
+        self._status = rpc.TrainingStatus()
         # Not `_progress`, which would wake the thread that waits for the end at each step.
         self._status_changed = threading.Condition()
 
-    def execute(self, request: Request[Any], call: Call) -> Message:
+    def execute(self, request: rpc.Request[Any], call: Call) -> rpc.Message:
         """The reply to a request, which may be a `Failure`."""
         try:
-            reply: Message = _HANDLERS[type(request)](self, request, call)
+            reply: rpc.Message = _HANDLERS[type(request)](self, request, call)
             return reply
         except OpError as error:
-            return Failure.of(error)
+            return rpc.Failure.of(error)
         except Exception as error:
             # The client gets the error, whatever it is; the task continues to serve the others.
             _logger.exception("A request of another task failed: %s", type(request).__name__)
-            return Failure.of(UnknownError(None, None, f"{type(error).__name__}: {error}"))
+            return rpc.Failure.of(UnknownError(None, None, f"{type(error).__name__}: {error}"))
 
     def left(self, workers: Iterable[str], members: Iterable[tuple[str, str]]) -> None:
         """Removes the workers and member processes of a stream that has ended."""
@@ -152,7 +124,7 @@ class TaskService:
 
     # -- programs
 
-    def _load_program(self, request: LoadProgram, call: Call) -> Done:
+    def _load_program(self, request: rpc.LoadProgram, call: Call) -> rpc.Done:
         _check_arrays(request, 1)
         with self._loading:
             if request.name not in self._programs:
@@ -162,9 +134,9 @@ class TaskService:
         with self._store.lock:
             for fresh in request.fresh:
                 self._store.values.pop(fresh, None)
-        return Done()
+        return rpc.Done()
 
-    def _run_programs(self, request: RunPrograms, call: Call) -> Values:
+    def _run_programs(self, request: rpc.RunPrograms, call: Call) -> rpc.Values:
         """Between a worker's updates and its reads it may have to wait for slower workers; waiting
         is cancelled when the training ends.
         """
@@ -192,7 +164,7 @@ class TaskService:
         finally:
             for wait in waits:  # the client may overwrite the arrays when it has the reply
                 wait()
-        return Values(arrays=found)
+        return rpc.Values(arrays=found)
 
     def _program(self, name: str) -> Program:
         program = self._programs.get(name)
@@ -201,7 +173,7 @@ class TaskService:
         return program
 
     def _ended(self) -> AbortedError:
-        return AbortedError(None, None, f"{self.task}: {TRAINING_ENDED}.")
+        return AbortedError(None, None, f"{self.task}: {rpc.TRAINING_ENDED}.")
 
     def _wait_to_read(self, worker: str, bound: int | None, call: Call) -> None:
         with self._progress:
@@ -225,7 +197,7 @@ class TaskService:
             self._leases.left(name)
             self._shards.process_left(name)
 
-    def _lease_steps(self, request: LeaseSteps, call: Call) -> StepLease:
+    def _lease_steps(self, request: rpc.LeaseSteps, call: Call) -> rpc.StepLease:
         worker, counter, wanted = request.worker, request.counter, request.wanted
         if request.done:
             with self._store.lock:
@@ -242,7 +214,7 @@ class TaskService:
                 if wanted and not leased and time.monotonic() > deadline:
                     leased = self._leases.lease(worker, 1, count, None)
                 if leased or not wanted:
-                    return StepLease(count, leased)
+                    return rpc.StepLease(count, leased)
                 self._wait_for_progress(call)
 
     # -- variables
@@ -269,39 +241,39 @@ class TaskService:
                 is_text = value.dtype.hasobject
                 self._store.values[name] = value if is_text else jax.device_put(value)
 
-    def _read_variables(self, request: ReadVariables, call: Call) -> Values:
-        return Values(arrays=self._read(request.names, call))
+    def _read_variables(self, request: rpc.ReadVariables, call: Call) -> rpc.Values:
+        return rpc.Values(arrays=self._read(request.names, call))
 
-    def _write_variables(self, request: WriteVariables, call: Call) -> Done:
+    def _write_variables(self, request: rpc.WriteVariables, call: Call) -> rpc.Done:
         _check_arrays(request, len(request.names))
         self._put(request.names, map(np.array, request.arrays))
-        return Done()
+        return rpc.Done()
 
-    def _are_initialized(self, request: AreInitialized, call: Call) -> Initialized:
-        return Initialized(tuple(name in self._store.values for name in request.names))
+    def _are_initialized(self, request: rpc.AreInitialized, call: Call) -> rpc.Initialized:
+        return rpc.Initialized(tuple(name in self._store.values for name in request.names))
 
-    def _save_variables(self, request: SaveVariables, call: Call) -> SavedVariables:
+    def _save_variables(self, request: rpc.SaveVariables, call: Call) -> rpc.SavedVariables:
         """Writes a checkpoint file from a consistent snapshot."""
         path = Path(request.path)
         _check_shard(path, self._folder)
         found = self._read(list(request.names.values()), call)
         with os_errors("write the checkpoint", path):
             written = write_shard(path, dict(zip(request.names, found, strict=True)))
-        return SavedVariables(written)
+        return rpc.SavedVariables(written)
 
-    def _restore_variables(self, request: RestoreVariables, call: Call) -> Done:
+    def _restore_variables(self, request: rpc.RestoreVariables, call: Call) -> rpc.Done:
         slices = request.slices
         self._put(slices, read_checkpoint_parts(request.path, slices.values()))
-        return Done()
+        return rpc.Done()
 
-    def _clear_resources(self, request: ClearResources, call: Call) -> Done:
+    def _clear_resources(self, request: rpc.ClearResources, call: Call) -> rpc.Done:
         with self._store.lock:
             self._store.clear()
-        return Done()
+        return rpc.Done()
 
     # -- the training
 
-    def _reset(self, request: ResetTask, call: Call) -> Done:
+    def _reset(self, request: rpc.ResetTask, call: Call) -> rpc.Done:
         with self._status_changed:
             self._status = replace(self._status, ready=None)
         with self._store.lock:
@@ -310,13 +282,13 @@ class TaskService:
         with self._progress:
             self._shards.clear()
             self._leases.clear()
-        return Done()
+        return rpc.Done()
 
-    def _heartbeat(self, request: Heartbeat, call: Call) -> TrainingStatus:
+    def _heartbeat(self, request: rpc.Heartbeat, call: Call) -> rpc.TrainingStatus:
         with self._status_changed:
             taken = self._members.heartbeat(request.member, request.process, time.monotonic())
             if taken is not None:
-                return TrainingStatus(name_taken_secs=taken)
+                return rpc.TrainingStatus(name_taken_secs=taken)
             known = self._status
             status = self._status = replace(
                 known,
@@ -333,13 +305,13 @@ class TaskService:
                 coverage=tuple(self._shards.report()) if status.is_ending else (),
             )
 
-    def _shard_request(self, request: ShardRequest[Any], call: Call) -> Message:
+    def _shard_request(self, request: rpc.ShardRequest[Any], call: Call) -> rpc.Message:
         with self._progress:
             self._drop_silent()
             return self._shards.execute(request)
 
 
-def _check_arrays(request: Request[Any], count: int) -> None:
+def _check_arrays(request: rpc.Request[Any], count: int) -> None:
     if len(request.arrays) != count:
         raise InvalidArgumentError.explained(
             f"{type(request).__name__} has the wrong number of arrays",
@@ -365,21 +337,21 @@ def _check_shard(path: Path, folder: str | None) -> None:
         )
 
 
-_HANDLERS: dict[type[Request[Any]], Callable[..., Message]] = {
-    LoadProgram: TaskService._load_program,
-    RunPrograms: TaskService._run_programs,
-    LeaseSteps: TaskService._lease_steps,
-    ReadVariables: TaskService._read_variables,
-    WriteVariables: TaskService._write_variables,
-    AreInitialized: TaskService._are_initialized,
-    SaveVariables: TaskService._save_variables,
-    RestoreVariables: TaskService._restore_variables,
-    ClearResources: TaskService._clear_resources,
-    ResetTask: TaskService._reset,
-    Heartbeat: TaskService._heartbeat,
-    TakeShard: TaskService._shard_request,
-    CompleteShards: TaskService._shard_request,
-    HasShards: TaskService._shard_request,
-    SaveShards: TaskService._shard_request,
-    RestoreShards: TaskService._shard_request,
+_HANDLERS: dict[type[rpc.Request[Any]], Callable[..., rpc.Message]] = {
+    rpc.LoadProgram: TaskService._load_program,
+    rpc.RunPrograms: TaskService._run_programs,
+    rpc.LeaseSteps: TaskService._lease_steps,
+    rpc.ReadVariables: TaskService._read_variables,
+    rpc.WriteVariables: TaskService._write_variables,
+    rpc.AreInitialized: TaskService._are_initialized,
+    rpc.SaveVariables: TaskService._save_variables,
+    rpc.RestoreVariables: TaskService._restore_variables,
+    rpc.ClearResources: TaskService._clear_resources,
+    rpc.ResetTask: TaskService._reset,
+    rpc.Heartbeat: TaskService._heartbeat,
+    rpc.TakeShard: TaskService._shard_request,
+    rpc.CompleteShards: TaskService._shard_request,
+    rpc.HasShards: TaskService._shard_request,
+    rpc.SaveShards: TaskService._shard_request,
+    rpc.RestoreShards: TaskService._shard_request,
 }

@@ -93,7 +93,8 @@ class Failure(Message):
     def of(error: OpError, state_lost: bool = False) -> Failure:
         """The reply for an error."""
         op = getattr(error.op, "name", error.op)
-        return Failure(error.error_code, str(error), op, state_lost)
+        message = str(error).encode(errors="backslashreplace").decode()  # may quote a file name
+        return Failure(error.error_code, message, op, state_lost)
 
     def error(self) -> OpError:
         """The error, whose operation is a name."""
