@@ -23,7 +23,7 @@ from estimatorkit.core.errors import CancelledError, DataLossError, OutOfRangeEr
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import BlockIterator, check_numbers
 from estimatorkit.data.execution.buffers import Columns, aligned_empty, slice_rows
-from estimatorkit.data.execution.checksums import Witnesses
+from estimatorkit.data.execution.checksums import PipelineChecksums
 from estimatorkit.data.identity import Identity, identify
 from estimatorkit.logger import logger
 from estimatorkit.runtime.steps.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
@@ -101,13 +101,13 @@ class Cursor:
     ) -> None:
         self.lock = threading.RLock()
         self._closed = False
-        self._witnesses = Witnesses()
+        self._checksums = PipelineChecksums()
         numbered = dataset.make_number_iterator(seed, state)
         self._arrays: Columns | None = None
         self._iterator: BlockIterator
         if numbered is None:
             self._iterator, self._first = (
-                dataset.make_block_iterator(seed, state, self._witnesses),
+                dataset.make_block_iterator(seed, state, self._checksums),
                 1,
             )
         else:
@@ -241,7 +241,7 @@ class Cursor:
             return {
                 "pipeline": self._identity.pipeline,
                 "content": self._identity.content,
-                "witnesses": self._witnesses.get_state(),
+                "witnesses": self._checksums.get_state(),
                 "ended": self._ended,
                 "position": position,
                 "skip": skip,
@@ -313,17 +313,17 @@ class Cursor:
         """Moves to a position; returns why it does not apply, or ''."""
         iterator = self._settled()
         self._block = self._rest = None
-        self._witnesses.expect(state["witnesses"])
+        self._checksums.expect(state["witnesses"])
         try:
             iterator.set_state(state["position"])
-            if not self._witnesses.differ:
+            if not self._checksums.differ:
                 iterator.skip(int(state["skip"]))
         except OutOfRangeError:  # generators of other elements yield none
-            if not self._witnesses.differ:
+            if not self._checksums.differ:
                 raise
         finally:
-            self._witnesses.expect_nothing()
-        if self._witnesses.differ:
+            self._checksums.expect_nothing()
+        if self._checksums.differ:
             return _OTHER_DATA
         started = time.perf_counter()
         try:  # the last element may have been used without the end being noticed

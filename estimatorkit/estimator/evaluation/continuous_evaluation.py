@@ -207,10 +207,10 @@ class EvaluationListener(CheckpointSaverListener):
     def _evaluate(self, evaluation: SpecEvaluator) -> None:
         finished = evaluation.evaluate(self._estimator.latest_checkpoint())
         evaluation.export(is_final=False)
-        self.stop_reasons += told(self._hooks, finished)
+        self.stop_reasons += notify_hooks(self._hooks, finished)
 
 
-def told(hooks: Sequence[EvaluationHook], finished: FinishedEvaluation) -> list[str]:
+def notify_hooks(hooks: Sequence[EvaluationHook], finished: FinishedEvaluation) -> list[str]:
     """Notifies hooks of an evaluation; returns their reasons to stop."""
     reasons = [hook.after_evaluation(finished) for hook in hooks]
     return [reason for reason in reasons if reason is not None]
