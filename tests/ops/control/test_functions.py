@@ -140,10 +140,3 @@ def test_jax_function_errors() -> None:
             tf.jax_function(lambda x: x, anything)
         with pytest.raises(ValueError, match=r"holds strings(?s:.*)py_func"):
             tf.jax_function(lambda x: x, words)
-
-
-def test_recompute_grad_of_lambda() -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.constant(2.0)
-        y = tf.recompute_grad(lambda each: each**3)(x)
-        assert session.run(tf.gradients(y, x)) == [12.0]
