@@ -140,6 +140,8 @@ from estimatorkit.ops.array.array import (
 )
 from estimatorkit.core.builtin_ops import (
     group as group, identity as identity, no_op as no_op, placeholder as placeholder,
+)
+from estimatorkit.ops.array.array import (
     placeholder_with_default as placeholder_with_default, stop_gradient as stop_gradient,
 )
 from estimatorkit.ops.control.control_flow import tuple_

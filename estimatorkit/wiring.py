@@ -23,6 +23,7 @@ connect(
         "graph_util": LazyFunctions("estimatorkit.interop.graph_util"),
         "graph_dot": LazyFunctions("estimatorkit.interop.graph_dot"),
         "verification": LazyFunctions("estimatorkit.core.verify"),
+        "step_checks": LazyFunctions("estimatorkit.runtime.steps.step_checks"),
         "partial_run": LazyFunctions("estimatorkit.runtime.steps.partial_run"),
         "local_loop": LazyFunctions("estimatorkit.runtime.steps.local_loop"),
         "servers": LazyFunctions("estimatorkit.distribute.tasks.task_cluster"),

@@ -57,6 +57,7 @@ def load_example(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @sweep("seed", [1, 2, 3, 4, 5], quick=2)
 def test_iris_learns_with_every_seed(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -80,6 +80,7 @@ def test_weight_names_of_words_buckets_and_crosses(model: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_cross_names_of_used_buckets(model: Any) -> None:
     # The logit of a row, less what its number and word give, is the weight of its combination.
     weights = linear_weights(model)

@@ -240,6 +240,7 @@ def test_invalid_input_raises(model: Any, X: Any, error: type[Exception], said: 
         SKDNNRegressor().set_params(epoch=3)
 
 
+@pytest.mark.slow
 def test_columns_are_converted_independently() -> None:
     random = np.random.default_rng(0)
     columns: dict[str, Any] = {

@@ -11,7 +11,6 @@ add_ops(
     "StatelessRandomPoisson StatelessRandomUniform StatelessRandomUniformFullInt "
     "StatelessRandomUniformInt StatelessShuffle StatelessTruncatedNormal",
 )
-add_ops("estimatorkit.compat.ops.array.windows", "SliceBounds")
 add_ops("estimatorkit.compat.ops.control.critical_section", "ExecuteInCriticalSection MutexV2")
 add_ops("estimatorkit.compat.ops.control.switches", "BothSides ChosenSide")
 add_ops("estimatorkit.compat.ops.image.boxes", "DrawBoundingBoxesV2 SampleDistortedBoundingBoxV2")
@@ -47,11 +46,6 @@ add_ops(
     "estimatorkit.compat.ops.sparse.math",
     "SparseAdd SparseReduceMax SparseReduceSum SparseSoftmax SparseSoftmaxGrad "
     "SparseSparseMaximum SparseSparseMinimum",
-)
-add_ops(
-    "estimatorkit.compat.ops.sparse.products",
-    "SampledMatMul SparseConjugate SparseDenseCwiseDiv SparseDenseCwiseMul SparseTensorDenseAdd "
-    "SparseTensorDenseMatMul",
 )
 add_ops(
     "estimatorkit.compat.ops.sparse.segments",

@@ -11,8 +11,8 @@ from estimatorkit.core.composite import is_composite, with_components
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Role, Spec, register, same_as_input
-from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.registry import Case, Role, register, same_as_input
+from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
@@ -48,27 +48,6 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     return make("Placeholder", {}, attrs, name)
 
 
-register(
-    "PlaceholderWithDefault",
-    lambda x, shape: x,
-    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, attrs["shape"])],
-    numpy_kernel=lambda x, shape: x,
-    cases=lambda: [Case((_SAMPLE,), {"shape": UNKNOWN})],
-    pure=False,
-)
-
-
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A placeholder whose value is `input` unless another is fed.
-
-    Raises:
-        ValueError: `input` does not have this shape.
-    """
-    made = make("PlaceholderWithDefault", {"input": input}, {"shape": as_shape(shape)}, name)
-    made.op.inputs[0].shape.assert_is_compatible_with(made.shape)
-    return made
-
-
 # -- passing on
 
 IDENTITY = register(
@@ -77,14 +56,6 @@ IDENTITY = register(
     moves=True,
     infer=same_as_input(),
     gradient="same",
-    numpy_kernel=lambda x: x,
-    cases=lambda: [Case((_SAMPLE,))],
-)
-register(
-    "StopGradient",
-    lambda x: x,
-    infer=same_as_input(),
-    gradient=None,
     numpy_kernel=lambda x: x,
     cases=lambda: [Case((_SAMPLE,))],
 )
@@ -105,11 +76,6 @@ def identity(input: Any, name: str | None = None) -> Tensor:
         whole: Tensor = with_components(input, [identity(x, name) for x in input._components()])
         return whole
     return make("Identity", {"input": input}, name=name)
-
-
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """Returns the value of `input`, as a constant for gradients."""
-    return make("StopGradient", {"input": input}, name=name)
 
 
 def no_op(name: str | None = None) -> Operation:

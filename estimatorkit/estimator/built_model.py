@@ -14,12 +14,15 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.x64 import x64
 from estimatorkit.data.iterator_ops import Iterator as GraphIterator, resuming
 from estimatorkit.distribute.replicas.replica_state import ReplicaSession
 from estimatorkit.distribute.replicas.replicas import Replicas
@@ -28,6 +31,7 @@ from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.engine.call_record import set_learning_phase
 from estimatorkit.runtime.session import Session
+from estimatorkit.runtime.state import State
 from estimatorkit.storage.checkpoint import checkpoint_version, read_checkpoint
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.hooks import SessionRunHook
@@ -229,7 +233,7 @@ class BuiltModel:
                     self.scaffold.saver.restore(session, path)
                 else:
                     restore_checkpoint(session, read_checkpoint(path), saved_items())
-            session.state.put_on_device()
+            _put_on_device(session.state)
             self._version = version
         # As in a new session: a checkpoint's random counters matter only when training continues.
         session.state.restart_random()
@@ -355,6 +359,14 @@ class ModelStore:
             models, self._models = list(self._models.values()), OrderedDict()
         for each in models:
             each.close()
+
+
+def _put_on_device(state: State) -> None:
+    """Transfers restored values to the device, once."""
+    with x64():
+        for name, value in list(state.values.items()):
+            if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
+                state.put(name, state.initial(name, value, None))
 
 
 __all__ = ["BuiltModel", "MadeOf", "ModelStore"]

@@ -334,8 +334,8 @@ def gradients(loss: Any, variables: Any) -> list[Any]:
 def stop_gradient(variables: Any) -> Any:
     """Stops gradients through one tensor or a list of tensors."""
     if isinstance(variables, (list, tuple)):
-        return [builtin_ops.stop_gradient(each) for each in variables]
-    return builtin_ops.stop_gradient(variables)
+        return [array.stop_gradient(each) for each in variables]
+    return array.stop_gradient(variables)
 
 
 # -- the learning phase, choices

@@ -16,6 +16,7 @@ import estimatorkit.ops.array.ranking
 import estimatorkit.ops.array.rearrange
 import estimatorkit.ops.array.segment
 import estimatorkit.ops.array.selection
+import estimatorkit.ops.array.windows
 import estimatorkit.ops.control.collectives
 import estimatorkit.ops.control.custom_gradients
 import estimatorkit.ops.control.decoded_steps
@@ -61,6 +62,7 @@ import estimatorkit.ops.queues.queues
 import estimatorkit.ops.queues.readers
 import estimatorkit.ops.sparse.counts
 import estimatorkit.ops.sparse.joining
+import estimatorkit.ops.sparse.products
 import estimatorkit.ops.sparse.shapes
 import estimatorkit.ops.sparse.sparse
 import estimatorkit.ops.tables.class_names

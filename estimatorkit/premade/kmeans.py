@@ -220,7 +220,7 @@ class _ChooseCenters(SessionRunHook):
         self._points = points
         self._centers = [centers] if copies is None else [centers, copies.held]
         self._chosen = Variable(False, name="initialized", trainable=False)
-        self._missing = builtin_ops.placeholder_with_default(np.int32(settings.num_clusters), [])
+        self._missing = array.placeholder_with_default(np.int32(settings.num_clusters), [])
         initial = settings.initial_clusters
         self._given: Tensor | None = None
         if callable(initial):

@@ -362,12 +362,7 @@ class PlanRunner:
         self.plan = plan
         self._feeds = plan.feeds
         self._fetches = plan.results
-        known = {tensor: plan.rewriting.value(tensor) for tensor in self._fetches}
-        self._constants = {
-            tensor: value
-            for tensor, value in known.items()
-            if value is not None and tensor not in plan.feeds
-        }
+        self._constants = plan.constants
         self._steps = [_step(segment, state) for segment in plan.segments]
         levels: dict[int, list[Step]] = {}
         for segment, step in zip(plan.segments, self._steps, strict=True):

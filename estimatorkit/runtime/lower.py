@@ -17,7 +17,7 @@ from typing import Any, cast
 import jax
 import numpy as np
 
-from estimatorkit.core import gradients, registry, trust
+from estimatorkit.core import gradients, registry, trust, vjp
 from estimatorkit.core.dtypes import DType, resource, uint32
 from estimatorkit.core.errors import (
     InvalidArgumentError,
@@ -111,10 +111,10 @@ def interpret(
         try:
             if instead is not None and op in instead:
                 outputs = [instead[op](*inputs)]
-            elif gradients.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in pulls:
+            elif vjp.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in pulls:
                 outputs = _pull(op, inputs, pulls[_forward_of(op, rewriting)])
             elif op.name in shared:
-                given, pull = gradients.pull_back(op.type, attrs, inputs, shared[op.name])
+                given, pull = vjp.pull_back(op.type, attrs, inputs, shared[op.name])
                 pulls[op.name] = (given, pull, shared[op.name])
                 outputs = given
             elif differentiable and gradients.is_special(op):
@@ -272,12 +272,12 @@ def _run_with_own_gradient(
             jax.numpy.zeros(output.shape, output.dtype)
             if getattr(each, "dtype", None) == jax.dtypes.float0
             else each
-            for each, output in zip(gradients.conjugated(incoming), outputs, strict=True)
+            for each, output in zip(vjp.conjugated(incoming), outputs, strict=True)
         ]
         _, found = call_function(
             backward.function, [*completed(chosen), *outputs, *dense, *captured]
         )
-        by_position = dict(zip(backward.positions, gradients.conjugated(found), strict=True))
+        by_position = dict(zip(backward.positions, vjp.conjugated(found), strict=True))
         return [by_position.get(at) for at in traced], None
 
     call.defvjp(forward, pull)
@@ -361,7 +361,7 @@ def _shared_pulls(ops: Sequence[Operation], rewriting: Rewriting) -> dict[str, t
     here = {op.name for op in ops}
     wanted: dict[str, set[int]] = {}
     for op in ops:
-        if gradients.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in here:
+        if vjp.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in here:
             wanted.setdefault(_forward_of(op, rewriting), set()).update(op.attrs["wanted"])
     return {name: tuple(sorted(positions)) for name, positions in wanted.items()}
 
@@ -371,10 +371,10 @@ def _pull(
 ) -> list[Any]:
     outputs, pull, positions = shared
     incoming = inputs[op.attrs["inputs"] :]
-    given = gradients.given_positions(
+    given = vjp.given_positions(
         op.attrs["forward_type"], op.attrs["forward_attrs"], op.attrs["given"]
     )
-    results = pull(gradients.output_gradients(outputs, given, incoming))
+    results = pull(vjp.output_gradients(outputs, given, incoming))
     by_position = dict(zip(positions, results, strict=True))
     return [by_position[position] for position in op.attrs["wanted"]]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
@@ -106,6 +106,16 @@ class Plan:
             tensor if tensor in self.feeds else self.rewriting.resolve(tensor)
             for tensor in self.fetches
         ]
+
+    @property
+    def constants(self) -> dict[Tensor, Any]:
+        """The results that are known before a run, and not fed."""
+        known = {tensor: self.rewriting.value(tensor) for tensor in self.results}
+        return {
+            tensor: value
+            for tensor, value in known.items()
+            if value is not None and tensor not in self.feeds
+        }
 
     def describe(self) -> str:
         """The plan as text: what was optimized away, then each segment with its operations, inputs,

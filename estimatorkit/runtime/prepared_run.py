@@ -15,9 +15,11 @@ from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
+from estimatorkit.lazy import Port
 from estimatorkit.runtime.state import State
-from estimatorkit.runtime.step_checks import checks_of_run
 from estimatorkit.runtime.xla.timeline import Trace
+
+_step_checks = Port("step_checks")
 
 FetchFunction = Callable[[Any], tuple[Sequence[Any], Callable[[list[Any]], Any]]]
 FeedFunction = Callable[[Any, Any], Iterable[tuple[Any, Any]]]
@@ -197,7 +199,8 @@ class PreparedRun:
         self.fetches = Fetches(graph, fetches)
         self.feeds = Feeds(graph, feed_keys)
         asked = self.fetches.tensors
-        self._checks = checks_of_run(graph, asked, self.fetches.targets, self.feeds.tensors)
+        given = graph, asked, self.fetches.targets, self.feeds.tensors
+        self._checks = _step_checks.checks_of_run(*given)
         self._converted = [
             (at, _fetched[each.op.type])
             for at, each in enumerate(asked)

@@ -7,9 +7,8 @@ convert the feeds, call the segments and convert the results.
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -392,35 +391,4 @@ class Session:
         return f"<Session of {self.graph!r}>"
 
 
-class InteractiveSession(Session):
-    """A session that is the default session until it is closed, for shells and notebooks."""
-
-    _open: ClassVar[int] = 0  # sessions that are still open
-
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
-        super().__init__(target, graph, config)
-        if InteractiveSession._open:
-            warnings.warn(
-                "An interactive session is already active. This can cause out-of-memory errors in "
-                "some cases. You must explicitly call `InteractiveSession.close()` to release "
-                "resources held by the other session(s).",
-                stacklevel=2,
-            )
-        InteractiveSession._open += 1
-        self._default = default_session(self, enforce_nesting=False)
-        self._default.__enter__()
-        self._graph_context = None if graph is None else graph.as_default()
-        if self._graph_context is not None:
-            self._graph_context.__enter__()
-
-    def close(self) -> None:
-        """Closes the session; it is no longer the default."""
-        if not self._closed:
-            if self._graph_context is not None:
-                self._graph_context.__exit__(None, None, None)
-            self._default.__exit__(None, None, None)
-            InteractiveSession._open -= 1
-        super().close()
-
-
-__all__ = ["InteractiveSession", "Session", "get_default_session"]
+__all__ = ["Session", "get_default_session"]

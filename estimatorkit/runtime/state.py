@@ -15,7 +15,6 @@ from estimatorkit.core.errors import FailedPreconditionError
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.loop import StepLoop, StepSpec
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.resource_store import ResourceStore
@@ -137,9 +136,6 @@ class State(Protocol):
 
     def restart_random(self) -> None:
         """Resets random operations, as in a new session."""
-
-    def put_on_device(self) -> None:
-        """Transfers values that are NumPy arrays to the device, once."""
 
 
 class ProcessState:
@@ -277,13 +273,6 @@ class ProcessState:
         with self.lock:
             for name in self.random_counters():
                 del self.values[name]
-
-    def put_on_device(self) -> None:
-        """Transfers values that are NumPy arrays to the device, once."""
-        with self.lock, x64():
-            for name, value in self.values.items():
-                if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
-                    self.values[name] = jax.device_put(value)
 
     def _value_or_counter(self, name: str) -> Any:
         if name not in self.values:

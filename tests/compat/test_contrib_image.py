@@ -18,6 +18,7 @@ def values_of(*tensors: Any) -> list[Any]:
         return session.run(list(tensors))
 
 
+@pytest.mark.slow
 def test_rotations_and_translations() -> None:
     with tf.Graph().as_default():
         turned = image.rotate(SQUARE, np.pi / 2)

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimatorkit.core import builtin_ops
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64, int32
 from estimatorkit.core.gradients import IndexedSlices, gradients
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
-from estimatorkit.ops.array import indexing, joining
+from estimatorkit.ops.array import array, indexing, joining
 from estimatorkit.ops.math import elementwise, linalg, reduce
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
@@ -76,7 +75,7 @@ def test_stop_gradients() -> None:
     c = a * 2.0 + b
     assert gradients(c, [a], stop_gradients=[a, b]) is not None
     assert run(gradients(c + a, [a, b], stop_gradients=[a, b])) == [3.0, 1.0]
-    assert run(gradients(builtin_ops.stop_gradient(y) * x, x)) == [4.0]
+    assert run(gradients(array.stop_gradient(y) * x, x)) == [4.0]
 
 
 def test_unconnected_gradients() -> None:
@@ -85,7 +84,7 @@ def test_unconnected_gradients() -> None:
     assert gradients(y, [other]) == [None]
     found = gradients(y, [x, other], unconnected_gradients="zero")
     assert [value.tolist() for value in run(found)] == [[2.0, 2.0], [0.0]]
-    assert gradients(builtin_ops.stop_gradient(x), x) == [None]
+    assert gradients(array.stop_gradient(x), x) == [None]
     with pytest.raises(ValueError, match="unconnected"):
         gradients(y, [other], unconnected_gradients="nil")
 

@@ -118,7 +118,7 @@ def test_constant_values() -> None:
     assert constant_value(array.shape(x)) is None
     assert constant_value(x) is None
     assert constant_value(Variable(1.0).value()) is None
-    assert constant_value(builtin_ops.placeholder_with_default(1, [])) is None
+    assert constant_value(array.placeholder_with_default(1, [])) is None
     assert constant_value(filling.range_(3)).tolist() == [0, 1, 2]
     assert constant_value(joining.split(constant([1, 2, 3, 4]), 2)[1]).tolist() == [3, 4]
     assert constant_value(elementwise.cast(constant([1.7]), int32)).tolist() == [1]

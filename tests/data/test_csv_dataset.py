@@ -106,7 +106,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(csv_files.CsvFormat.__init__, "__defaults__", (False, False, size))
 
 
-@pytest.mark.parametrize("chunk", [1, 40, None])
+@sweep("chunk", [40, 1, None], quick=1)
 @sweep("compression", [None, "GZIP"], quick=1)
 def test_every_position_is_exact(
     folder: Path, chunk: int | None, compression: str | None, monkeypatch: pytest.MonkeyPatch

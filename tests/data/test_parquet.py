@@ -89,7 +89,7 @@ def test_rows_are_dicts(write: Write, make: Make, tmp_path: Path) -> None:
     assert batch["z"].tolist() == list(range(10))
 
 
-@pytest.mark.parametrize("batch_rows", [1, 3, 100])
+@sweep("batch_rows", [3, 1, 100], quick=1)
 @sweep(("write", "make"), KINDS, quick=1)
 def test_every_position_is_exact(write: Write, make: Make, batch_rows: int, tmp_path: Path) -> None:
     names = [write(TABLE, tmp_path / "a"), write(TABLE.slice(0, 0), tmp_path / "b")]
@@ -216,6 +216,7 @@ def test_remote_tables() -> None:
     assert len(list(ParquetDataset("memory://tables/a", ["z"]))) == 10
 
 
+@pytest.mark.slow
 def test_missing_pyarrow_names_extra() -> None:
     program = """
 import sys

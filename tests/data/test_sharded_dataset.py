@@ -299,6 +299,7 @@ def test_restart_returns_read_shards(dealing: ShardQueue) -> None:
     assert dealing.report() == ["epoch 0: 5 of 5 units, 1 given out twice"]
 
 
+@pytest.mark.slow
 def test_checkpoint_holds_remaining_shards(dealing: ShardQueue) -> None:
     one, other = Session(dealing, "one", 5), Session(dealing, "other", 5)
     one.elements(4)
@@ -329,6 +330,7 @@ def test_transformations_after_sharing_are_refused(dealing: ShardQueue) -> None:
             Cursor(data(Dataset(session.cursor._plan)), 0, None).next_element()
 
 
+@pytest.mark.slow
 def test_position_of_several_processes_is_restarted_by_one(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     session.elements(5)

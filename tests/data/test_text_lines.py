@@ -46,6 +46,7 @@ def open_files(folder: Path) -> int:
     return sum(each.path.startswith(str(folder)) for each in psutil.Process().open_files())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
 @sweep("buffer_size", [1, 7, None], quick=1)
 def test_lines(tmp_path: Path, compression: str | None, buffer_size: int | None) -> None:
@@ -59,6 +60,7 @@ def test_lines(tmp_path: Path, compression: str | None, buffer_size: int | None)
     assert open_files(tmp_path) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", [None, "GZIP"])
 @sweep("buffer_size", [1, 9, None], quick=1)
 def test_every_position_is_exact(

@@ -15,6 +15,7 @@ from estimatorkit.core.errors import DataLossError, OpError
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.storage.checkpoint import Checkpoint
 from estimatorkit.train.saving.saver import restore_input
+from tests.sweep import sweep
 
 WILD = [2**70, 2**63, -1, -(2**70), 1e308, "x", None, True, [], {}, [2**70], {"used": 2**70}]
 
@@ -34,14 +35,14 @@ def generated() -> Any:
 PIPELINES: dict[str, Callable[[], Any]] = {
     "range": numbers,
     "shuffled": lambda: numbers().shuffle(10, seed=1).batch(4).repeat(5),
+    "zipped": lambda: tf.data.Dataset.zip((numbers(), numbers().skip(1).take(40))),
     "interleaved": lambda: numbers().interleave(
         lambda n: tf.data.Dataset.from_tensors(n).repeat(3), cycle_length=3
     ),
-    "zipped": lambda: tf.data.Dataset.zip((numbers(), numbers().skip(1).take(40))),
-    "generated": generated,
     "prefetched": lambda: numbers().batch(3).prefetch(2),
     "cached": lambda: numbers().cache().repeat(2),
     "files": files,
+    "generated": generated,
 }
 
 
@@ -63,7 +64,7 @@ def replaced(value: Any, place: tuple[Any, ...], new: Any) -> Any:
     return made
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@sweep("name", PIPELINES, quick=4)
 def test_impossible_positions(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows").write_text("".join(f"{n}\n" for n in range(20)))

@@ -11,6 +11,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.distribute.tasks.task_channel import TaskChannel
 from tests.distribute.test_step_leases import HERE, HOLDS, Servers, servers
+from tests.sweep import sweep
 
 __all__ = ["servers"]
 
@@ -41,8 +42,8 @@ OPTIMIZERS = [tf.train.GradientDescentOptimizer, tf.train.AdagradOptimizer, tf.t
 
 
 @pytest.mark.multiprocess
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("shards", [1, 4])
+@sweep("optimizer", OPTIMIZERS, quick=1)
+@sweep("shards", [4, 1], quick=1)
 def test_duplicate_ids_are_sent_once(
     servers: Servers, optimizer: Any, shards: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ def exported(model: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
         yield predictor
 
 
+@pytest.mark.slow
 def test_best_items_are_found(exported: Predictor) -> None:
     users = {"user": USERS[:3], "age": [0.0, 0.5, -0.5]}
     vectors = exported(users, "user")["user_embedding"]
@@ -137,6 +138,7 @@ def test_missing_faiss_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         nearest_neighbors.nearest_neighbors([[1.0]], [[1.0]], 1)
 
 
+@pytest.mark.slow
 def test_approximate_export_matches_exact_export(model: Any, tmp_path: Path) -> None:
     pytest.importorskip("faiss")
     path = tf.estimator.export_candidates(model, tmp_path, receiver(), items, 3, approximate=True)

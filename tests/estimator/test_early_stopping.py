@@ -154,6 +154,7 @@ def test_pain_point_10_best_is_restored_however_training_ends(
     assert sorted(os.listdir(tmp_path / "best")) == ["best.json", "model.ckpt-20"]
 
 
+@pytest.mark.slow
 def test_restore_best_is_optional(tmp_path: Path) -> None:
     estimator, metrics = run(tmp_path, EarlyStopping(patience=2, restore_best=False))
     assert (metrics["global_step"], metrics["loss"]) == (40, 6.0)

@@ -89,6 +89,7 @@ def test_batch_sizes_share_few_compilations(folder: Path) -> None:
         assert sum(counts.values()) == 6  # batches of 1, 2, 4, 8, 16 and 32
 
 
+@pytest.mark.slow
 def test_examples_are_parsed_and_classified(parsing: Path, model: Any) -> None:
     features = {"x": [0.5, 1.0, -1.0], "word": [b"a"], "name": [b"v"]}
     example = tf.train.Example()

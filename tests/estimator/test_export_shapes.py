@@ -182,7 +182,7 @@ def equal(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
             np.testing.assert_allclose(array, value, 1e-5, 1e-6, err_msg=key)
 
 
-@sweep("build", MODELS, quick=4)
+@sweep("build", MODELS, quick=1)
 def test_export_matches_session(build: Callable[[], Model], tmp_path: Path) -> None:
     built: dict[str, Any] = {}
 
@@ -259,6 +259,7 @@ def test_fallback_graph_for_empty_inputs(tmp_path: Path) -> None:
         load_predictor(folder)
 
 
+@pytest.mark.slow
 def test_same_named_vocabularies_from_two_folders(tmp_path: Path) -> None:
     for folder, words in (("one", "x\ny\n"), ("two", "y\nz\nx\n")):
         (tmp_path / folder).mkdir()

@@ -41,6 +41,7 @@ def by_tags(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(model.export_saved_model(str(folder / "export"), receiver).decode())
 
 
+@pytest.mark.slow
 def test_widths_are_padded_if_model_ignores_padding(by_tags: Path) -> None:
     with load_predictor(by_tags) as predictor:
         assert predictor.signature().pads == {"ids": -1, "tags": ""}
@@ -52,6 +53,7 @@ def test_widths_are_padded_if_model_ignores_padding(by_tags: Path) -> None:
         assert compilations(predictor) <= 14  # powers of two, in pairs
 
 
+@pytest.mark.slow
 def test_rows_of_different_lengths(by_tags: Path) -> None:
     rows: list[Any] = [
         {"tags": ["a"], "ids": [1, 2, 3]},
@@ -100,6 +102,7 @@ def test_significant_padding_is_not_added(combine: str, tmp_path: Path) -> None:
         assert predictor({"x": [[1, 2, 3]]})["y"].tolist() == [expected]
 
 
+@pytest.mark.slow
 def test_executables_per_width_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predictors, "_MOST_EXECUTABLES", 4)
     folder = by_mean(tmp_path, lambda x: tf.reduce_mean(x, 1), tf.float32)

@@ -93,13 +93,13 @@ def test_overridden_training_under_strategy_raises(tmp_path: Path) -> None:
         kind(model_fn_of(tf), tmp_path, config).train(lambda: rows(tf), steps=1)
 
 
-@sweep(("base", "name"), [(base, name) for base in BASES for name in HEADS], quick=5)
+@sweep(("base", "name"), [(base, name) for base in BASES for name in HEADS], quick=3)
 def test_head_overrides_are_called(base: str, name: str, tmp_path: Path) -> None:
     found = run_head(tf, version_2, str(tmp_path), name, base)
     assert found == pytest.approx(GOLDEN["heads"][f"{base}: {name}"], rel=1e-4)
 
 
-@sweep("name", SUMMARIES, quick=6)
+@sweep("name", SUMMARIES, quick=2)
 def test_scalar_tags_and_steps_match_tensorflow(name: str, tmp_path: Path) -> None:
     found, expected = SUMMARIES[name](tf, str(tmp_path)), GOLDEN["summaries"][name]
     for each in (found, expected):

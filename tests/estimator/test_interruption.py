@@ -62,6 +62,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)]
 )
@@ -78,6 +79,7 @@ def test_signal_saves_current_step(tmp_path: Path, number: signal.Signals, statu
     assert int(load_variable(saved, "global_step")) == steps[-1] if steps else True
 
 
+@pytest.mark.slow
 def test_second_signal_ends_at_once_and_keeps_last_checkpoint(tmp_path: Path) -> None:
     process = start(tmp_path, "slow")  # it now sleeps for a minute
     process.send_signal(signal.SIGINT)

@@ -90,6 +90,7 @@ def test_one_seed_gives_one_result(final_losses: dict[str, float]) -> None:
     assert final_losses["one"] == final_losses["again"]
 
 
+@pytest.mark.slow
 def test_other_seeds_give_other_results(final_losses: dict[str, float]) -> None:
     assert len(set(final_losses.values())) == 4
 
@@ -312,6 +313,7 @@ def test_pain_point_06_second_pass_is_reshuffled(tmp_path: Path) -> None:
     assert epochs[0] != epochs[1]
 
 
+@pytest.mark.slow
 def test_evaluation_does_not_move_training_input(tmp_path: Path) -> None:
     estimator, recorder = models.adder(tmp_path, 1000), Recorder()
     for _ in range(2):

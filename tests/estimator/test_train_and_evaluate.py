@@ -346,7 +346,7 @@ def _while_keeping_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(_while_going_back, id="while going back"),
         pytest.param(_at_record(4, after=False), id="before the last record"),
     ],
-    quick=4,
+    quick=1,
 )
 def test_results_survive_crash(
     crash: Callable[[pytest.MonkeyPatch], None],

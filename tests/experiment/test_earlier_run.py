@@ -37,6 +37,7 @@ def metrics(output: str) -> str:
     return found[1]
 
 
+@pytest.mark.slow
 def test_other_settings_are_named_and_old_results_not_printed() -> None:
     first = succeed("run", "iris.yaml")
     result = invoke("run", "iris.yaml", "estimator.hidden_units=[8]", "train.batch_size=16")
@@ -52,6 +53,7 @@ def test_other_settings_are_named_and_old_results_not_printed() -> None:
     assert metrics(succeed("run", "iris.yaml")) == metrics(first)
 
 
+@pytest.mark.slow
 def test_restart_keeps_old_model() -> None:
     first = succeed("run", "iris.yaml")
     for number in (1, 2):
@@ -62,6 +64,7 @@ def test_restart_keeps_old_model() -> None:
     assert metrics(kept) == metrics(first)
 
 
+@pytest.mark.slow
 def test_resume_trains_with_other_settings() -> None:
     succeed("run", "iris.yaml")
     output = succeed("run", "iris.yaml", "train.batch_size=16", "train.max_steps=30", "--resume")
@@ -69,6 +72,7 @@ def test_resume_trains_with_other_settings() -> None:
     assert "batch_size: 16" in Path("runs/iris/config.yaml").read_text()
 
 
+@pytest.mark.slow
 def test_changeable_settings_continue() -> None:
     succeed("run", "iris.yaml")
     on = succeed("run", "iris.yaml", "train.max_steps=30")

@@ -107,6 +107,7 @@ def test_other_configs_run(config: str) -> None:
         assert len(re.findall(r"^Prediction is -?[\d.]+, expected \d\.\d{4}$", output, re.M)) == 3
 
 
+@pytest.mark.slow
 @sweep(
     "estimator",
     [
@@ -201,6 +202,7 @@ def test_model_must_be_trained_first(name: str) -> None:
     assert "train first" in result.stderr
 
 
+@pytest.mark.slow
 def test_changed_network_is_not_restored_silently() -> None:
     succeed("train", IRIS, "--set", "train.steps=2")
     result = invoke("train", IRIS, "train.steps=2", "estimator.hidden_units=[7]", "--resume")

@@ -10,6 +10,7 @@ import pytest
 from estimatorkit.experiment import runner
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
+from tests.sweep import sweep
 
 GOOD = """\
 name: people
@@ -168,7 +169,7 @@ def attempted(text: str, overrides: list[str]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("case", PASTED)
+@sweep("case", PASTED, quick=1)
 def test_pasted_hint_trains(case: str) -> None:
     (old, new), pattern, target = PASTED[case]
     assert GOOD.count(old) == 1

@@ -44,6 +44,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     Path("houses.csv").write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 def test_model_beats_reported_baseline() -> None:
     output = succeed("run", "houses.yaml")
     r2 = re.search(r"^  r2 +(-?[\d.]+)$", output, re.MULTILINE)
@@ -75,6 +76,7 @@ def test_model_beats_reported_baseline() -> None:
     )
 
 
+@pytest.mark.slow
 def test_served_predictions_match_predict() -> None:
     experiment = load_experiment("houses.yaml")
     runner.train(experiment)
@@ -108,6 +110,7 @@ def test_served_predictions_match_predict() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_predict_needs_no_training_data() -> None:
     experiment = load_experiment("houses.yaml")
     runner.train(experiment)
@@ -126,6 +129,7 @@ def test_model_no_better_than_mean_warns() -> None:
     assert "The model is no better than that: it has learnt nothing." in output
 
 
+@pytest.mark.slow
 def test_metrics_from_file() -> None:
     metrics = "[LogCoshError, {type: MeanAbsolutePercentageError, name: percent}]"
     results = runner.train(load_experiment("houses.yaml", [f"metrics={metrics}"])).metrics["eval"]

@@ -37,6 +37,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     Path("people.yaml").write_text(PEOPLE)
 
 
+@pytest.mark.slow
 def test_run_folders_and_exports_predict_alike() -> None:
     succeed("train", "people.yaml")
     Path("people.csv").rename("new.csv")
@@ -59,6 +60,7 @@ def test_run_folders_and_exports_predict_alike() -> None:
         np.testing.assert_allclose(other["probability_yes"], one["probability_yes"], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_large_files_are_predicted_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     succeed("train", "people.yaml")
     whole = succeed("predict", "people.yaml", "--input", "people.csv")

@@ -120,6 +120,7 @@ def test_single_row_input_is_repeated(features: Client) -> None:
     assert "different numbers of examples" in refused["error"]
 
 
+@pytest.mark.slow
 def test_text_may_be_base64(features: Client) -> None:
     path = f"{features.prefix}:predict"
     encoded = {**ROW, "word": [{"b64": base64.b64encode(b"a").decode()}]}
@@ -298,6 +299,7 @@ def test_listens_on_loopback_only(features: Client) -> None:
 # -- versions
 
 
+@pytest.mark.slow
 def test_newer_versions_are_loaded_and_bad_ones_skipped(
     bases: dict[str, Path], tmp_path: Path
 ) -> None:

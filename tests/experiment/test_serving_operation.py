@@ -28,6 +28,7 @@ from estimatorkit.experiment.serving.model_store import ModelStore
 from estimatorkit.experiment.serving.models_file import open_models
 from tests.estimator.exported import shared_export
 from tests.experiment.serving_clients import ROW, RawClient, serving
+from tests.sweep import sweep
 
 PATH = "/v1/models/model:predict"
 ONE = {"instances": [ROW]}
@@ -87,6 +88,7 @@ def test_invalid_request_does_not_fail_batch() -> None:
     assert isinstance(found[1], ValueError)
 
 
+@pytest.mark.slow
 def test_batched_responses_match_their_rows(base: Path) -> None:
     rows = [{**ROW, "x": [float(number), 1.0, -1.0]} for number in range(20)]
     with serving(ModelStore(base), batch_delay=0.5) as server:
@@ -117,6 +119,7 @@ def test_batched_responses_match_their_rows(base: Path) -> None:
 # -- models
 
 
+@pytest.mark.slow
 def test_several_models_and_labels(base: Path, tmp_path: Path) -> None:
     shutil.copytree(shared_export(parse=True), tmp_path / "parsing" / "1")
     file = tmp_path / "models.yaml"
@@ -163,6 +166,7 @@ def test_invalid_model_files(tmp_path: Path, text: str, words: str) -> None:
         open_models(file)
 
 
+@pytest.mark.slow
 def test_label_needs_its_version(base: Path) -> None:
     with pytest.raises(errors.NotFoundError, match=r"label 'stable'(.|\n)*expected: 3, 4"):
         ModelStore(base, labels={"stable": 2})
@@ -171,6 +175,7 @@ def test_label_needs_its_version(base: Path) -> None:
 # -- versions
 
 
+@pytest.mark.slow
 def test_waits_for_version_being_copied(base: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = ModelStore(base)
     whole = shared_export()
@@ -187,7 +192,7 @@ def test_waits_for_version_being_copied(base: Path, caplog: pytest.LogCaptureFix
     store.close()
 
 
-@pytest.mark.parametrize("error", [KeyError("a"), RecursionError(), MemoryError(), OSError("full")])
+@sweep("error", [KeyError("a"), RecursionError(), MemoryError(), OSError("full")], quick=1)
 def test_invalid_candidate_does_not_stop_watch(
     base: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
@@ -252,6 +257,7 @@ def test_health_metrics_and_access_log(base: Path, caplog: pytest.LogCaptureFixt
     assert logged[0]["version"] == 4
 
 
+@pytest.mark.slow
 def test_started_requests_are_answered(base: Path) -> None:
     with serving(ModelStore(base), batch_delay=1.0) as server, ThreadPoolExecutor(1) as pool:
         client = RawClient(server)

@@ -38,6 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_balanced_classes_improve_recall() -> None:
     plain = runner.train(load_experiment("config.yaml")).metrics["eval"]
     balanced = load_experiment("config.yaml", ["name=b", "train.class_weights=balanced"])
@@ -108,6 +109,7 @@ def test_schedules(schedule: str, expected: dict[int, float]) -> None:
             assert session.run(rate) == pytest.approx(value, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_training_with_a_schedule() -> None:
     rate = "{type: cosine_decay, learning_rate: 0.1, warmup_steps: 5}"
     given = load_experiment("config.yaml", [f"estimator.optimizer.learning_rate={rate}"])
@@ -135,6 +137,7 @@ def test_streamed_files_give_same_examples(monkeypatch: pytest.MonkeyPatch) -> N
             assert first[1] == second[1]
 
 
+@pytest.mark.slow
 def test_holdout_of_streamed_files(monkeypatch: pytest.MonkeyPatch) -> None:
     read_chunks = tables.read_chunks
     monkeypatch.setattr(tables, "read_chunks", lambda source: read_chunks(source, 4000))
@@ -147,6 +150,7 @@ def test_holdout_of_streamed_files(monkeypatch: pytest.MonkeyPatch) -> None:
     assert trained.metrics["eval"]["accuracy"] > 0.9
 
 
+@pytest.mark.slow
 def test_mixed_precision() -> None:
     network = "estimator={type: DNNClassifier, hidden_units: [8], label_vocabulary: [no, yes]}"
     given = load_experiment("config.yaml", [network, "train.mixed_precision=true"])

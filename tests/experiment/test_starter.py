@@ -62,6 +62,7 @@ def test_label_decides_task(label: str, estimator: dict[str, object], metric: st
     assert load_experiment("people.yaml", ["infer=false", "features=[numeric: age]"]).features
 
 
+@pytest.mark.slow
 def test_written_experiment_runs() -> None:
     table = frame()
     table.loc[3, "rich"] = None

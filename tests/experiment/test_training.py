@@ -230,6 +230,7 @@ def test_epochs_and_steps() -> None:
     assert in_all.train.last_step(120, 7) == 5
 
 
+@pytest.mark.slow
 def test_training_examples_are_evaluated() -> None:
     write_people()
     given = load_experiment("people.yaml", ["evaluate.training=true", "train.epochs=2"])

@@ -23,7 +23,7 @@ def _model() -> Any:
     return model
 
 
-@pytest.mark.parametrize("shape", [(4,), (4, 1), (4, 1, 1)])
+@sweep("shape", [(4,), (4, 1), (4, 1, 1)], quick=1)
 @sweep("by_name", [True, False], quick=1)
 def test_column_with_or_without_last_dimension(by_name: bool, shape: tuple[int, ...]) -> None:
     with tf.Graph().as_default():
@@ -43,6 +43,7 @@ def test_tensor_annotations_are_kept() -> None:
         assert tensor._uses_learning_phase
 
 
+@pytest.mark.slow
 def test_named_columns_as_vectors() -> None:
     number = tf.keras.layers.Input((1,), name="number")
     word = tf.keras.layers.Input((1,), name="word", dtype="string")

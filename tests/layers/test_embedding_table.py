@@ -97,6 +97,7 @@ def test_id_is_admitted_on_nth_occurrence() -> None:
     assert dict(known[:, [0, 1]].tolist()) == {7: 0, 8: -1}
 
 
+@pytest.mark.slow
 def test_unseen_ids_expire() -> None:
     adagrad = tf.train.AdagradOptimizer(1.0)
     model = Lookup(Table(dynamic=True, max_age=4, optimizer=adagrad))
@@ -113,6 +114,7 @@ def test_unseen_ids_expire() -> None:
     np.testing.assert_allclose(model.value("id/embedding_weights/Adagrad")[0], 1.1)
 
 
+@pytest.mark.slow
 def test_checkpoint_resumes(tmp_path: Any) -> None:
     batches = np.random.default_rng(1).integers(0, 4000, [30, 150])
     adagrad, zeros = tf.train.AdagradOptimizer(0.3), tf.zeros_initializer()
@@ -237,6 +239,7 @@ def clicks() -> tuple[dict[str, Any], Any]:
     return {"user": np.array([f"u{user}" for user in users])}, likes[users].astype(np.int64)
 
 
+@pytest.mark.slow
 def test_estimator_trains_evaluates_and_serves(clicks: Any, tmp_path: Any, caplog: Any) -> None:
     table = Table(dynamic=True, min_count=2, optimizer=tf.train.AdagradOptimizer(1.0))
     column = tf.feature_column.embedding_column(
@@ -273,6 +276,7 @@ def test_estimator_trains_evaluates_and_serves(clicks: Any, tmp_path: Any, caplo
     assert written["user/embedding_weights"] == [with_rows + 1, 4]
 
 
+@pytest.mark.slow
 def test_warm_start_restores_ids(clicks: Any, tmp_path: Any) -> None:
     column = tf.feature_column.embedding_column(
         tf.feature_column.categorical_column_with_hash_bucket("user", 2**62),

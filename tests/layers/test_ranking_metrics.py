@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn import metrics as sk
 
 import estimatorkit as ek
+from tests.sweep import sweep
 
 RANDOM = np.random.RandomState(5)
 SIZES = (40, 40, 13)
@@ -148,7 +149,7 @@ def as_rows(labels: NDArray[Any]) -> list[tuple[Any, Any, Any]]:
     return [(one[kept], score[kept], own[kept]) for one, score, own, kept in rows]
 
 
-@pytest.mark.parametrize("k", [2, 6])
+@sweep("k", [2, 6], quick=1)
 @pytest.mark.parametrize("kind", FUNCTIONS)
 def test_lists_are_rows_or_groups(kind: str, k: int) -> None:
     expected = expected_mean(kind, as_rows(PADDED), k)
@@ -189,6 +190,7 @@ def test_ndcg_matches_scikit_learn() -> None:
 # -- click models
 
 
+@pytest.mark.slow
 def test_normalized_cross_entropy_and_calibration() -> None:
     scores = np.clip(SCORES, 0.01, 0.99)
     mean = np.average(LABELS, weights=WEIGHTS)
@@ -233,6 +235,7 @@ def estimator(folder: Any) -> Any:
     return ek.estimator.add_metrics(made, added)
 
 
+@pytest.mark.slow
 def test_estimators_evaluate_sequentially_and_in_threads(tmp_path: Any) -> None:
     made = estimator(tmp_path)
     made.train(model_input, steps=30)
@@ -251,6 +254,7 @@ def test_estimators_evaluate_sequentially_and_in_threads(tmp_path: Any) -> None:
     assert all(each == results[0] for each in results)
 
 
+@pytest.mark.slow
 def test_keras_models_group_by_feature() -> None:
     user = ek.keras.Input([], name="user", dtype="int64")
     inputs = {"x": ek.keras.Input([1], name="x"), "user": user}
@@ -275,6 +279,7 @@ def test_configs_round_trip(name: str) -> None:
     assert type(metric).from_config(metric.get_config()).get_config() == metric.get_config()
 
 
+@pytest.mark.slow
 def test_compilations_do_not_grow_with_batches(tmp_path: Any) -> None:
     made = estimator(tmp_path)
     made.train(model_input, steps=2)

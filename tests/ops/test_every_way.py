@@ -145,6 +145,7 @@ def test_every_way_of_giving_inputs(way: str, part: int) -> None:
     _compare(way, [trials[at] for at in kept], [reference[at] for at in kept])
 
 
+@pytest.mark.slow
 @sweep("part", range(2), quick=1)
 def test_every_dtype(part: int) -> None:
     """One in eighty: constants are what is fed, and that is what NumPy computes."""

@@ -120,7 +120,7 @@ def deepest(kind: str, dtype: str, refused: dict[str, str]) -> str | None:
         *((kind, dtype, "fed") for dtype in FED for kind in KINDS),
         *((kind, dtype, "constant") for dtype in DTYPES for kind in KINDS),
     ],
-    quick=6,
+    quick=3,
 )
 def test_special_values(kind: str, dtype: str, way: str) -> None:
     tensors, errors = golden()

@@ -161,7 +161,7 @@ def check_case(name: str, model_dir: Path, module: Any = tf.estimator) -> None:
         check_predictions(estimator, case, final, name)
 
 
-@sweep("name", [name for name, case in CASES.items() if case["api"] != "v1"], quick=3)
+@sweep("name", [name for name, case in CASES.items() if case["api"] != "v1"], quick=1)
 def test_training_evaluation_and_prediction_match_tensorflow(name: str, tmp_path: Path) -> None:
     check_case(name, tmp_path)
 

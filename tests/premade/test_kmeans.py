@@ -68,6 +68,7 @@ def test_full_batch_matches_tensorflow(metric: str, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [1, 3])
 def test_mini_batch_centers_are_running_means(delay: int, tmp_path: Path) -> None:
     model = KMeansClustering(
@@ -99,6 +100,7 @@ def test_empty_center_stays(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.cluster_centers()[2], far[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("initial", ["random", "kmeans_plus_plus"])
 def test_initial_centers_are_points_and_their_batch_is_trained(
     initial: str, tmp_path: Path

@@ -142,7 +142,7 @@ def made(family: str, wide: list[Any], deep: list[Any], folder: Any) -> Any:
 FAMILIES = ("DNN", "Linear", "Combined")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@sweep("family", FAMILIES, quick=1)
 def test_27_every_column_in_every_estimator_and_mode(family: str, tmp_path: Path) -> None:
     names = [*dense(), *(f"categorical {name}" for name in categorical())]
     built = 0

@@ -152,6 +152,7 @@ def test_attentional_update_gate_matches_paper() -> None:
     np.testing.assert_array_equal(found[:, 2], found[:, 1])
 
 
+@pytest.mark.slow
 def test_layers_work_in_keras_models() -> None:
     with tf.Graph().as_default():
         query, keys = tf.keras.Input([3]), tf.keras.Input([None, 3])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from tests.sweep import sweep
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "interactions.npz"
 layers = tf.keras.layers
@@ -82,7 +83,7 @@ def _golden(case: str) -> tuple[Any, Weights, Any]:
         return file[f"{case}/inputs"], weights, file[f"{case}/outputs"]
 
 
-@pytest.mark.parametrize("case", CASES)
+@sweep("case", CASES, quick=4)
 def test_saved_and_loaded_layers_match_deepctr(case: str, tmp_path: Path) -> None:
     inputs, weights, expected = _golden(case)
     make, ours = CASES[case]

@@ -13,6 +13,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.experiment import runner
 from estimatorkit.experiment.load import load_experiment
+from tests.sweep import sweep
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "interactions.npz"
@@ -159,7 +160,7 @@ def _input_fn() -> Any:
     return tf.data.Dataset.from_tensor_slices(_clicks()).repeat(40).batch(32)
 
 
-@pytest.mark.parametrize("kind", ["DeepFM", "DCN", "xDeepFM", "AutoInt", "FiBiNET"])
+@sweep("kind", ["DCN", "DeepFM", "xDeepFM", "AutoInt", "FiBiNET"], quick=1)
 def test_models_learn_predict_and_export(kind: str, tmp_path: Path) -> None:
     config = tf.estimator.RunConfig(tf_random_seed=1)
     adam = tf.train.AdamOptimizer(0.02)
@@ -205,6 +206,7 @@ def test_factorization_machine_step_matches_numpy() -> None:
 # -- columns and arguments
 
 
+@pytest.mark.slow
 def test_weighted_ids_and_shared_tables_are_fields() -> None:
     fc = tf.feature_column
     words = fc.categorical_column_with_hash_bucket("words", 50)
@@ -238,6 +240,7 @@ def test_fields_of_unequal_dimension_are_named(kind: str) -> None:
         getattr(tf.estimator, kind)(columns[:1], [4])
 
 
+@pytest.mark.slow
 def test_multi_logit_and_regression_heads() -> None:
     features, labels = _clicks()
 
@@ -272,6 +275,7 @@ def test_invalid_arguments_raise(kind: str, arguments: dict[str, Any], words: st
 # -- configs
 
 
+@pytest.mark.slow
 def test_config_trains_and_exports(tmp_path: Path) -> None:
     table = DATA / "criteo" / "train.tiny.csv"
     if not table.is_file():

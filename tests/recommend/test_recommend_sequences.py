@@ -49,6 +49,7 @@ def config() -> Any:
     return tf.estimator.RunConfig(tf_random_seed=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["DIN", pytest.param("DIEN", marks=pytest.mark.slow), "DIEN with negatives"]
 )
@@ -89,6 +90,7 @@ def _example(row: int) -> bytes:
     return serialized
 
 
+@pytest.mark.slow
 def test_padding_is_ignored() -> None:
     item, history, _ = columns()
     model = tf.estimator.DIEN([8], [item], [(history, item)], attention_units=(4,))

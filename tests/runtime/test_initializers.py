@@ -50,6 +50,7 @@ def test_initializers_beside_host_operations() -> None:
         assert (found[0], found[1], list(found[2])) == (1.0, 2.0, [7])
 
 
+@pytest.mark.slow
 def test_slow_numpy_initializer_is_compiled() -> None:
     large = tf.get_variable("large", [1 << 13, 1 << 12])
     with tf.Session() as session:

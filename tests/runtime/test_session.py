@@ -39,8 +39,9 @@ from estimatorkit.ops.math import elementwise, linalg, reduce
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.executor import CompiledSegment
 from estimatorkit.runtime.prepared_run import register_session_run_conversion_functions
-from estimatorkit.runtime.session import InteractiveSession, Session
+from estimatorkit.runtime.session import Session
 from estimatorkit.runtime.xla import placement
+from estimatorkit.train.sessions.interactive_session import InteractiveSession
 
 COUNTS: collections.Counter[str] = collections.Counter()
 
@@ -127,7 +128,7 @@ def test_equal_fetch_structures_are_not_confused() -> None:
 
 def test_fetch_and_feed_are_not_confused() -> None:
     a = placeholder(int32, [], "a")
-    b = builtin_ops.placeholder_with_default(7, [], "b")
+    b = array.placeholder_with_default(7, [], "b")
     with Session() as session:
         assert session.run([a], {a: 1, b: 2}) == [1]
         assert session.run([a, b], {a: 1}) == [1, 7]
@@ -514,6 +515,7 @@ def test_control_dependencies_order_host_operations() -> None:
         assert COUNTS == {"first": 3, "second": 2, "third": 1}
 
 
+@pytest.mark.slow
 def test_control_dependencies_between_host_and_device() -> None:
     v = Variable(0.0)
     add = v.assign_add(1.0)

@@ -82,6 +82,7 @@ def test_malformed_delta_is_refused(broken: str, tmp_path: Path) -> None:
         tf.train.apply_checkpoint_delta(base, tmp_path / "bad", tmp_path / "x")
 
 
+@pytest.mark.slow
 def test_training_continues_from_delta(tmp_path: Path) -> None:
     """A dynamic table: new ids come with the delta."""
     table = tf.feature_column.EmbeddingTable(dynamic=True)

@@ -141,6 +141,7 @@ def test_variable_names_are_unchanged() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_small_float16_gradients_survive() -> None:
     w = Variable(np.array([1.0], np.float32))
     half = elementwise.cast(w, "float16") * np.float16(1e-4)

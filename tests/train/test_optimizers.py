@@ -261,6 +261,7 @@ def test_sparse_step_allocates_nothing_of_table_size(rule: UpdateRule) -> None:
         assert len(large) > changed
 
 
+@pytest.mark.slow
 def test_sparse_steps_update_in_place() -> None:
     arguments, changed = large_step(optimizer_rules.ftrl)
     with x64():

@@ -69,7 +69,7 @@ CUTS = [(2, 3, 0), (3, 1, 1), (1, 2, 0), (4, None, 1), (None, 3, 0), (3, None, 0
 @sweep(
     ("name", "before", "after", "axis"),
     [(name, *cut) for name, cut in zip(itertools.cycle(OPTIMIZERS), CUTS * 2, strict=False)],
-    quick=2,
+    quick=1,
 )
 def test_training_resumes_with_other_partitions(
     name: str, before: int | None, after: int | None, axis: int, tmp_path: Path

@@ -218,7 +218,7 @@ def check_model(
         np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-6, err_msg=label)
 
 
-@sweep(("lookup", "partitioner", "first", "second"), cases(LOOKUPS, OPTIMIZERS), quick=2)
+@sweep(("lookup", "partitioner", "first", "second"), cases(LOOKUPS, OPTIMIZERS), quick=1)
 def test_partitions_train_like_the_whole(
     lookup: str, partitioner: str, first: str, second: str
 ) -> None:

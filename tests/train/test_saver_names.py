@@ -33,7 +33,7 @@ def without_buckets(form: str, found: Any) -> Any:
     return found
 
 
-@sweep("form", FORMS, quick=4)
+@sweep("form", FORMS, quick=2)
 def test_restored_values_match_tensorflow(form: str, tmp_path: Path) -> None:
     found = plain(results(tf, form, str(tmp_path), trusted=True))
     different = {}

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.compat.ops.sparse.products import sparse_tensor_dense_matmul
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, bool_
@@ -31,6 +30,7 @@ from estimatorkit.ops.math import elementwise, linalg, random as draws, reduce, 
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.nn.normalization import fused_batch_norm
 from estimatorkit.ops.sparse.joining import sparse_concat
+from estimatorkit.ops.sparse.products import sparse_tensor_dense_matmul
 from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
 
 # -- what a tensor is

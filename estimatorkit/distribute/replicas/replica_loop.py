@@ -108,7 +108,7 @@ class ReplicaLoop(StepLoop):
             if not ready:
                 found = self._runner.read()
         except OpError as error:
-            self.input_failed = _is_of_input(error)
+            self.input_failed = takes_element(error.op)
             raise
         except Exception:
             self.input_failed = True
@@ -171,10 +171,6 @@ class ReplicaLoop(StepLoop):
             np.concatenate(each) if is_of_each else each[0]
             for each, is_of_each in zip(values, self._of_each, strict=True)
         ]
-
-
-def _is_of_input(error: OpError) -> bool:
-    return takes_element(error.op)
 
 
 class _Blocks:

@@ -100,12 +100,7 @@ class ReplicaRunner:
         self.exchanges = fingerprint(sorted(exchanges_of(plan)))
         self._state = state
         self._replicas = state.replicas
-        known = {tensor: plan.rewriting.value(tensor) for tensor in plan.results}
-        self._constants = {
-            tensor: value
-            for tensor, value in known.items()
-            if value is not None and tensor not in plan.feeds
-        }
+        self._constants = plan.constants
         differing = _differing(plan)
         self._reading: list[HostSegment] = []
         self._get_next: list[Operation] = []

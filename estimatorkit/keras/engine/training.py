@@ -8,6 +8,7 @@ allow (`train.training.CheckedLoop`). Log names and weighting follow TensorFlow 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,28 +48,20 @@ if TYPE_CHECKING:
 _MOST_STEPS = 1 << 30
 
 
+@dataclass(eq=False, repr=False)
 class Compiled:
     """The arguments of `Model.compile`, and the steps built from them."""
 
-    def __init__(
-        self,
-        model: Model,
-        optimizer: Any,
-        loss: Any,
-        metrics: Any,
-        loss_weights: Any,
-        weighted_metrics: Any,
-    ) -> None:
-        self.model = model
-        self.optimizer = optimizer
-        self.loss = loss
-        self.given_metrics = metrics
-        self.given_loss_weights = loss_weights
-        self.given_weighted_metrics = weighted_metrics
-        self.metric_objects: list[Any] = []
-        self.added_metrics: dict[tuple[int, str], Any] = {}
-        self._losses: CompiledLoss | None = None
-        self._metrics: CompiledMetrics | None = None
+    model: Model
+    optimizer: Any
+    loss: Any
+    given_metrics: Any
+    given_loss_weights: Any
+    given_weighted_metrics: Any
+    metric_objects: list[Any] = field(default_factory=list)
+    added_metrics: dict[tuple[int, str], Any] = field(default_factory=dict)
+    _losses: CompiledLoss | None = None
+    _metrics: CompiledMetrics | None = None
 
     def losses_and_metrics(self, names: Sequence[str]) -> tuple[CompiledLoss, CompiledMetrics]:
         """The losses and metrics for outputs of these names."""
@@ -347,43 +340,39 @@ def _operations(made: Sequence[Any]) -> list[Operation]:
     return [each.op if isinstance(each, Tensor) else each for each in made]
 
 
+@dataclass(eq=False)
 class _Fit:
     """The state of a running `fit`: its position, callbacks and validation.
 
-    Args:
-        epochs: the end of the range of epochs.
-        epoch: the first epoch.
+    Attributes:
+        _epochs: the end of the range of epochs.
+        _epoch: the epoch, at first the first one.
+        _begun: whether this epoch runs a batch even if a callback stops it.
+        _done: the steps of this epoch.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        batches: Batches,
-        step: Step,
-        callbacks: Any,
-        validate: Callable[[int], Mapping[str, Any]] | None,
-        epochs: int,
-        epoch: int,
-    ) -> None:
-        self._model = model
-        self._batches = batches
-        self._step = step
-        self._callbacks = callbacks
-        self._validate = validate
-        self._epochs = epochs
-        self._epoch = epoch
-        self._first = epoch
-        self._begun = False  # whether this epoch runs a batch even if a callback stops it
-        self._done = 0  # steps of this epoch
-        self._logs: dict[str, float] = {}
-        self._singly = callbacks.wants_batches
+    _model: Model
+    _batches: Batches
+    _step: Step
+    _callbacks: Any
+    _validate: Callable[[int], Mapping[str, Any]] | None
+    _epochs: int
+    _epoch: int
+    _begun: bool = False
+    _done: int = 0
+    _logs: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        batches = self._batches
+        self._first = self._epoch
+        self._singly = self._callbacks.wants_batches
         # Without batch callbacks in between, several epochs run in one call.
         self._repeats = not batches.once and batches.on_epoch_end is None and batches.steps
         self._ahead = (
             bool(self._repeats or batches.once)
-            and validate is None
+            and self._validate is None
             and batches.steps is not None
-            and not callbacks.wants_epochs
+            and not self._callbacks.wants_epochs
         )
 
     def run(self) -> None:

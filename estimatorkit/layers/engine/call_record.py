@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from estimatorkit.core import builtin_ops
 from estimatorkit.core.composite import is_composite
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array
 
 if TYPE_CHECKING:
     from estimatorkit.layers.engine.base import Layer
@@ -190,7 +190,7 @@ def learning_phase() -> Any:
     record = record_of(graph)
     if record.learning_phase is None:
         with graph.as_default(), graph.name_scope(None), graph.control_dependencies(None):
-            record.learning_phase = builtin_ops.placeholder_with_default(
+            record.learning_phase = array.placeholder_with_default(
                 False, [], "keras_learning_phase"
             )
     return record.learning_phase

@@ -24,8 +24,9 @@ from estimatorkit.core.registry import (
     constant_value,
     constant_value_as_shape,
     register,
+    same_as_input,
 )
-from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
+from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape, as_shape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.math.axes import (
@@ -324,3 +325,39 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
         # As in NumPy, negative axes count from the end.
         order = tuple(at % found.size if -found.size <= at < 0 else at for at in found.flat)
     return make("Transpose", inputs, {"perm": order}, name or "transpose")
+
+
+register(
+    "PlaceholderWithDefault",
+    lambda x, shape: x,
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, attrs["shape"])],
+    numpy_kernel=lambda x, shape: x,
+    cases=lambda: [Case((_SAMPLE,), {"shape": UNKNOWN})],
+    pure=False,
+)
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A placeholder whose value is `input` unless another is fed.
+
+    Raises:
+        ValueError: `input` does not have this shape.
+    """
+    made = make("PlaceholderWithDefault", {"input": input}, {"shape": as_shape(shape)}, name)
+    made.op.inputs[0].shape.assert_is_compatible_with(made.shape)
+    return made
+
+
+register(
+    "StopGradient",
+    lambda x: x,
+    infer=same_as_input(),
+    gradient=None,
+    numpy_kernel=lambda x: x,
+    cases=lambda: [Case((_SAMPLE,))],
+)
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """Returns the value of `input`, as a constant for gradients."""
+    return make("StopGradient", {"input": input}, name=name)

@@ -14,7 +14,6 @@ import numpy as np
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.faults import MOST_VALUES, Fault, at, in_range, xp
-from estimatorkit.core.gradients import vjp
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -23,6 +22,7 @@ from estimatorkit.core.registry import (
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math.axes import axis_of
 

@@ -25,7 +25,6 @@ from estimatorkit.core.conversion import (
 from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.faults import Fault, in_range
-from estimatorkit.core.gradients import vjp
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import (
@@ -40,6 +39,7 @@ from estimatorkit.core.registry import (
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array import filling
 from estimatorkit.ops.array.array import expand_dims, reshape, shape, size
 from estimatorkit.ops.math import broadcasting, elementwise

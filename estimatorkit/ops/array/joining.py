@@ -19,12 +19,12 @@ from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.core.gradients import vjp
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Case, Spec, fixed_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
+from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array.array import shape
 from estimatorkit.ops.array.indexing import slice_, where
 from estimatorkit.ops.array.own_rows import length_of, own_slices

@@ -395,7 +395,7 @@ def while_loop(
         )
         results = _named(op.outputs, "Exit")
         if not back_prop:
-            from estimatorkit.core.builtin_ops import stop_gradient
+            from estimatorkit.ops.array.array import stop_gradient
 
             results = [stop_gradient(each) for each in results]
     found = rebuild(results)

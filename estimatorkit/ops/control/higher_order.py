@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core import nest
-from estimatorkit.core.builtin_ops import identity, stop_gradient
+from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
@@ -17,6 +17,7 @@ from estimatorkit.core.nest import expand
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array.array import stop_gradient
 from estimatorkit.ops.control.function_ops import make_function_op
 from estimatorkit.ops.control.host_functions import ELEMENT
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.registry import Infer, Spec
+from estimatorkit.core.registry import Attrs, Infer, Spec
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 
@@ -20,7 +19,7 @@ def broadcast(dtype: DType | None = None) -> Infer:
         ValueError: the shapes cannot be broadcast.
     """
 
-    def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+    def infer(inputs: Sequence[Tensor], attrs: Attrs) -> Sequence[Spec]:
         def refusal(a: int, b: int) -> Exception:
             return value_error(
                 f"Dimensions must be equal, but are {a} and {b}",

@@ -331,7 +331,7 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def _betainc_gradient(op: Any, dy: Tensor) -> list[Any]:
-    from estimatorkit.core.gradients import vjp
+    from estimatorkit.core.vjp import vjp
 
     return [None, None, *vjp(op, [dy], (2,))]  # as in TensorFlow: with respect to x only
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core import builtin_ops, registry
+from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float16, float32, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
@@ -313,9 +313,7 @@ def softmax_cross_entropy_with_logits(
     """
     _keywords_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     chosen = dim if axis is None else axis
-    return softmax_cross_entropy_with_logits_v2(
-        builtin_ops.stop_gradient(labels), logits, chosen, name
-    )
+    return softmax_cross_entropy_with_logits_v2(array.stop_gradient(labels), logits, chosen, name)
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -547,7 +545,7 @@ def moments(
         tensor = widened(given)
         kept = bool(keep_dims or keepdims)
         mean = reduce.reduce_mean(tensor, axes, True, name="mean")
-        squares = elementwise.squared_difference(tensor, builtin_ops.stop_gradient(mean))
+        squares = elementwise.squared_difference(tensor, array.stop_gradient(mean))
         variance = reduce.reduce_mean(squares, axes, kept, name="variance")
         if not kept:
             mean = array.squeeze(mean, np.atleast_1d(axes), name="Squeeze")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.builtin_ops import placeholder, placeholder_with_default
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import as_index_tensor, constant, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error
@@ -29,6 +29,7 @@ from estimatorkit.core.registry import (
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.array.array import placeholder_with_default
 from estimatorkit.ops.array.filling import ones, range_
 from estimatorkit.ops.array.joining import stack
 from estimatorkit.ops.math.elementwise import cast, minimum

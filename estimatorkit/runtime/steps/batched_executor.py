@@ -104,11 +104,7 @@ class BatchedExecutor:
     ) -> None:
         self._by_row = tuple(by_row)
         self._results = plan.results
-        self._shared = dict(shared)
-        for tensor in self._results:
-            known = plan.rewriting.value(tensor)
-            if known is not None and tensor not in plan.feeds:
-                self._shared[tensor] = known
+        self._shared = {**shared, **plan.constants}
         self._steps = [
             _DeviceStep(segment, state, key)
             if segment.place == "device"

@@ -1,1 +1,1 @@
-"""The compiler and the host: XLA's options, caches, rewriting of jaxprs, memory, threads."""
+"""The compiler and the host: devices, XLA's options and caches, jaxprs, memory, threads."""

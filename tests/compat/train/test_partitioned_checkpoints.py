@@ -13,6 +13,7 @@ from estimatorkit.compat.train.optimizers.moving_average_optimizer import Moving
 from tests.train.test_partitioned_checkpoints import table, whole
 
 
+@pytest.mark.slow
 def test_swapping_savers(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         variable = table(2)

@@ -403,6 +403,7 @@ def test_nested_control_flow() -> None:
     check_slopes(y, x, 1.3)
 
 
+@pytest.mark.slow
 def test_integers_in_differentiated_loop() -> None:
     functions = (tf.mod, tf.truncatemod, tf.maximum, tf.minimum, tf.floordiv, tf.pow)
     with tf.Graph().as_default(), tf.Session() as session:

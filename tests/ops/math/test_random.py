@@ -43,6 +43,7 @@ def draws(tensor: Tensor, times: int = 2) -> list[Any]:
         return [np.asarray(session.run(tensor)).tolist() for _ in range(times)]
 
 
+@pytest.mark.slow
 def test_seeds() -> None:
     draw = DRAWS["uniform"]
     seeded, again, other, unseeded = draw(seed=7), draw(seed=7), draw(seed=8), draw()
@@ -68,6 +69,7 @@ def test_every_op_follows_its_seed() -> None:
         assert first != second
 
 
+@pytest.mark.slow
 def test_graph_seed() -> None:
     def build(seed: int, op_seed: int | None = None) -> tuple[list[Any], list[Any]]:
         with Graph().as_default():

@@ -16,6 +16,7 @@ from estimatorkit.ops.nn import (
     convolution_problem,
 )
 from estimatorkit.runtime.xla.platforms import portable
+from tests.sweep import sweep
 
 _RANDOM = np.random.default_rng(5)
 
@@ -112,7 +113,7 @@ _RULED = {
 }
 
 
-@pytest.mark.parametrize("name", _RULED)
+@sweep("name", _RULED, quick=7)
 def test_every_rule_matches_xla(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(convolution_cpu, "STRIDED_FILTER", 100)
@@ -142,6 +143,7 @@ def test_every_rule_matches_xla(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_channels_first() -> None:
     x, filters = _arrays(6)
     attrs: tuple[Any, ...] = ((1, 1), "SAME", (1, 1))

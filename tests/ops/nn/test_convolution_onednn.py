@@ -20,6 +20,7 @@ from estimatorkit.ops.nn.convolution_problem import (
     plain,
 )
 from estimatorkit.runtime.xla.platforms import portable
+from tests.sweep import sweep
 
 pytestmark = pytest.mark.skipif(
     not convolution_onednn.is_available(), reason="XLA has no oneDNN on this machine"
@@ -54,7 +55,7 @@ _PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", _PROBLEMS)
+@sweep("name", _PROBLEMS, quick=4)
 def test_convolution_and_gradients_match_xla(name: str) -> None:
     size, filter_size, *geometry = _PROBLEMS[name]
     window = as_window(size, filter_size, *geometry)
@@ -117,7 +118,7 @@ def test_inside_loop() -> None:
     np.testing.assert_allclose(ours(), train(_plain_loss), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0)])
+@sweep("axes", [(0, 0), (0, None), (None, 0)], quick=1)
 def test_under_vmap(axes: Any) -> None:
     x, filters = _arrays()
     given = [

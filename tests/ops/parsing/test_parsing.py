@@ -117,6 +117,7 @@ COLUMNS = (
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=60), max_size=3))
 def test_arbitrary_bytes_parse_or_raise(serialized: list[bytes]) -> None:
     for parse in (

@@ -362,6 +362,7 @@ def test_evaluation_and_prediction_stop(tmp_path: Path) -> None:
             call()
 
 
+@pytest.mark.slow
 def test_keras_models_stop() -> None:
     keras = tf.keras
     model = keras.Sequential(
@@ -454,6 +455,7 @@ def test_shard_indices_are_checked() -> None:
             session.run(tf.gather(part, *feed), feed)
 
 
+@pytest.mark.slow
 def test_indices_of_long_computations() -> None:
     _, rows, _ = _part_and_gradient(1)
     surplus, plain = rows.all_indices, tf.placeholder(tf.int32, [2])

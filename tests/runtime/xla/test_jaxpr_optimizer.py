@@ -68,12 +68,14 @@ def recurrent(w: Any, u: Any, x: Any) -> Any:
 ARGUMENTS = some(8, 8), some(4, 8), some(3, 10, 4)
 
 
+@pytest.mark.slow
 def test_unrolled_steps_become_loop() -> None:
     found = checked(recurrent, *ARGUMENTS)
     assert found["scan"] == 1
     assert found["dot_general"] <= 4 < primitives(recurrent, *ARGUMENTS)["dot_general"]
 
 
+@pytest.mark.slow
 def test_unrolled_gradients_become_loop() -> None:
     def gradient(*arguments: Any) -> Any:
         return jax.value_and_grad(lambda *given: recurrent(*given)[0], (0, 1, 2))(*arguments)

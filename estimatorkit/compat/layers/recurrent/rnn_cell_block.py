@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.compat.layers.recurrent.rnn_cell import GRUCell, LSTMCell
-from estimatorkit.core import builtin_ops
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array
 from estimatorkit.ops.math import elementwise
 
 
@@ -48,7 +48,7 @@ class LSTMBlockCell(LSTMCell):
     def _clipped(memory: Tensor, bound: float) -> Tensor:
         # As in the fused kernel, the gradient ignores the clipping.
         change = elementwise.clip_by_value(memory, -bound, bound) - memory
-        return memory + builtin_ops.stop_gradient(change)
+        return memory + array.stop_gradient(change)
 
 
 class GRUBlockCell(GRUCell):

@@ -16,12 +16,12 @@ from estimatorkit.compat.layers.recurrent.rnn_cell import (
     OutputProjectionWrapper,
     RNNCell,
 )
-from estimatorkit.core import builtin_ops, nest
+from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import listing
-from estimatorkit.ops.array import joining
+from estimatorkit.ops.array import array, joining
 from estimatorkit.ops.control.control_flow import cond
 from estimatorkit.ops.control.higher_order import scan_op
 from estimatorkit.ops.math import reduce
@@ -57,7 +57,7 @@ class GreedyFeedback:
         if self._projection is not None:
             previous = xw_plus_b(previous, self._projection[0], self._projection[1])
         found = embedding_lookup(self._embedding, reduce.argmax(previous, 1, output_type=int32))
-        return found if self._update else builtin_ops.stop_gradient(found)
+        return found if self._update else array.stop_gradient(found)
 
 
 def rnn_decoder(

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core import builtin_ops, registry
+from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import InvalidArgumentError, value_error
@@ -410,7 +410,7 @@ def _sampled_logits(
                 classes, num_true, num_sampled, True, num_classes, seed
             )
         sampled, true_count, sampled_count = (
-            builtin_ops.stop_gradient(convert_to_tensor(each)) for each in sampled_values
+            array.stop_gradient(convert_to_tensor(each)) for each in sampled_values
         )
         sampled = elementwise.cast(sampled, int64)
         ids = joining.concat([flat, sampled], 0)
@@ -535,5 +535,5 @@ def sampled_softmax_loss(
         seed,
     )
     return nn.softmax_cross_entropy_with_logits_v2(
-        labels=builtin_ops.stop_gradient(targets), logits=logits
+        labels=array.stop_gradient(targets), logits=logits
     )

@@ -113,6 +113,7 @@ def test_graph_and_operation_seeds() -> None:
         assert tf.get_seed(0) == (0, 2**31 - 1)
 
 
+@pytest.mark.slow
 def test_draws_are_differentiable() -> None:
     """Against differences of the means of the same draws."""
     with tf.Graph().as_default(), tf.Session() as session:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 import estimatorkit as tf
 from estimatorkit.runtime.lower import trace_segment
 from tests.runtime.xla.test_jaxpr_optimizer import short_loops, some
@@ -11,6 +13,7 @@ from tests.runtime.xla.test_jaxpr_optimizer import short_loops, some
 __all__ = ["short_loops"]
 
 
+@pytest.mark.slow
 def test_cell_called_in_python_loop() -> None:
     x = tf.placeholder(tf.float32, [4, 12, 3])
     cell = tf.nn.rnn_cell.BasicLSTMCell(5)
