@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as v1
 from tests.golden.golden_values import plain
 from tests.golden.snippets_exports import (
     CASES,
@@ -37,7 +36,7 @@ class WeightsByName(tf.train.SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Sets the weights."""
-        for variable in v1.trainable_variables():
+        for variable in tf.trainable_variables():
             random = np.random.default_rng(zlib.crc32(variable.op.name.encode()))
             variable.load(random.normal(scale=0.3, size=variable.shape.as_list()), session)
 
