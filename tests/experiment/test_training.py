@@ -130,7 +130,7 @@ def test_exporters_hooks_and_early_stopping_match_description() -> None:
     write_people()
     changes = ["export=[latest, {type: best, metric: accuracy}, {type: final, name: end}]"]
     changes += ["export.2.inputs=examples", "train.early_stopping.patience=2"]
-    changes += ["train.hooks=[{type: log_tensors, tensors: 'global_step:0'}, {type: step_counter}]"]
+    changes += ["train.hooks=[{type: log_tensors, tensors: 'global_step:0'}, {type: profiler}]"]
     experiment = load_experiment("people.yaml", changes)
     latest, best, final = build.exporters(experiment)
     assert [type(each) for each in (latest, best, final)] == [
@@ -141,7 +141,7 @@ def test_exporters_hooks_and_early_stopping_match_description() -> None:
     assert [each.name for each in (latest, best, final)] == ["latest", "best", "end"]
     assert [type(each) for each in build.hooks(experiment)] == [
         ek.train.LoggingTensorHook,
-        ek.train.StepCounterHook,
+        ek.train.ProfilerHook,
         ek.estimator.EarlyStopping,
     ]
 

@@ -91,8 +91,8 @@ def main(names: list[str]) -> int:
     seconds = float(os.environ.get("FUZZ_SECONDS", "600")) / len(chosen)
     broken = []
     for name in chosen:
-        before = set((corpus(name)).glob("*"))
-        (corpus(name)).mkdir(parents=True, exist_ok=True)
+        before = set(corpus(name).glob("*"))
+        corpus(name).mkdir(parents=True, exist_ok=True)
         print(f"-- {name}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             child = os.fork()  # importing everything with its counters takes longer than fuzzing
@@ -100,10 +100,10 @@ def main(names: list[str]) -> int:
                 tempfile.tempdir = folder  # the child ends without removing what it made
                 fuzz(name, seconds, tempfile.mkdtemp(prefix="inputs-"))
             _, status = os.waitpid(child, 0)
-        if status or set((corpus(name)).glob("*")) - before:
+        if status or set(corpus(name).glob("*")) - before:
             broken.append(name)
-        if not any((corpus(name)).iterdir()):
-            (corpus(name)).rmdir()
+        if not any(corpus(name).iterdir()):
+            corpus(name).rmdir()
     print(f"{len(chosen)} targets; broken: {', '.join(broken) or 'none'}")
     return len(broken)
 

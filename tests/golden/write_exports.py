@@ -77,7 +77,7 @@ def main(folder: str, pattern: str = "") -> None:
         estimator = trained(case, base / "models" / name)
         for receiver in case.receivers:
             path = export_of(estimator, case, receiver, base / "exports" / f"{name}-{receiver}")
-            found = answer(v1, request_of(tf, case, receiver), receiver, path)
+            found = answer(tf, request_of(tf, case, receiver), receiver, path)
             values = {key: plain(value) for key, value in found.items()}
             (base / f"{name}-{receiver}.json").write_text(json.dumps(values))
 
