@@ -14,9 +14,11 @@ class BuildWithStubs(build_py):
 
     def run(self) -> None:
         sys.path.insert(0, str(ROOT))
-        from estimatorkit.compat.stubs import write_stubs
+        compat = ROOT / "estimatorkit" / "compat"
+        if compat.is_dir():  # the package also works without it
+            from estimatorkit.compat.stubs import write_stubs
 
-        write_stubs(ROOT / "estimatorkit" / "compat" / "v1")
+            write_stubs(compat / "v1")
         super().run()
 
 

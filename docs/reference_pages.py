@@ -39,7 +39,7 @@ NAMESPACES = (
     *("summary", "saved_model", "projector", "distribute", "nn", "math", "linalg", "bitwise"),
     *("random", "strings", "sparse", "sets", "signal", "image", "audio", "io", "python_io"),
     *("gfile", "lookup", "queue", "initializers", "debugging", "function", "graph_util", "errors"),
-    *("nest", "compat", "", "keras.backend"),
+    *("nest", *(["compat"] if hasattr(tf, "compat") else []), "", "keras.backend"),
 )
 
 

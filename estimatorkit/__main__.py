@@ -6,7 +6,8 @@ import it; so do `doctor`, `k8s`, `launch`, `serve` and `tune`, which have files
 
 from __future__ import annotations
 
-from estimatorkit.compat.migrate_command import migrate
+import contextlib
+
 from estimatorkit.distribute.launch.launch_command import launch
 from estimatorkit.experiment.command import cli, main
 from estimatorkit.experiment.doctor_command import doctor
@@ -17,9 +18,13 @@ from estimatorkit.experiment.tune_command import tune
 cli.add_command(doctor)
 cli.add_command(k8s)
 cli.add_command(launch)
-cli.add_command(migrate)
 cli.add_command(serve)
 cli.add_command(tune)
+
+with contextlib.suppress(ModuleNotFoundError):  # the package also works without `compat`
+    from estimatorkit.compat.migrate_command import migrate
+
+    cli.add_command(migrate)
 
 if __name__ == "__main__":
     main()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from estimatorkit.compat.ops.control.defun import Defun
-from estimatorkit.lazy import listing
+from estimatorkit.lazy import attach
 
-__all__ = ["Defun"]
-__dir__ = listing(__name__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -54,9 +54,10 @@ def stub_places(module: str, stub: Path) -> dict[str, str]:
     Args:
         module: the module's name.
         stub: its stub, which consists of `from place import name as name` (without `as`, the name
-            is not public) and of `other = name`. `from . import name as name` is a submodule;
-            `from place import *` has all names of another module's stub, and of none if there is
-            no such stub: the package works without `compat`, which lists its names itself.
+            is not public) and of `other = name`. `from . import name as name` is a submodule, if
+            there is one; `from place import *` has all names of another module's stub, and of
+            none if there is no such stub: the package works without `compat`, which lists its
+            names itself.
     """
     if not stub.exists():
         return {}
@@ -68,6 +69,8 @@ def stub_places(module: str, stub: Path) -> dict[str, str]:
                 public |= stub_places(node.module or "", stub_of(node.module or ""))
             case ast.ImportFrom():
                 for alias in node.names:
+                    if not node.module and not _is_module(stub.parent / alias.name):
+                        continue
                     place = (
                         f"{node.module}:{alias.name}" if node.module else f"{module}.{alias.name}"
                     )
@@ -79,6 +82,10 @@ def stub_places(module: str, stub: Path) -> dict[str, str]:
             case _:
                 raise ValueError(f"{stub}:{node.lineno}: expected an import or `name = name`")
     return public
+
+
+def _is_module(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").exists()
 
 
 def stub_of(module: str) -> Path:

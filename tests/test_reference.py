@@ -9,14 +9,15 @@ from docs.reference_pages import NAMESPACES, documented_here, examples, run_exam
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
 def test_every_public_name_has_an_example(namespace: str) -> None:
-    assert sorted(examples(namespace)) == sorted(documented_here(namespace))
+    assert not set(documented_here(namespace)) - examples(namespace).keys()
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("namespace", [name for name in NAMESPACES if examples(name)])
 def test_examples_run(namespace: str) -> None:
-    for name, code in examples(namespace).items():
+    for name in documented_here(namespace):
+        code = examples(namespace)[name]
         try:
             run_example(code)
         except Exception as error:

@@ -11,16 +11,12 @@ import re
 import shutil
 import subprocess
 import sys
-import types
 import venv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-import estimatorkit
-from estimatorkit.compat import stubs
-from estimatorkit.compat.v1.contrib import layers as contrib_layers
 from estimatorkit.layers import functional
 
 ROOT = Path(__file__).parent.parent
@@ -54,23 +50,23 @@ def run_pyright(python: Path, folder: Path) -> set[tuple[str, int]]:
     }
 
 
-def expected() -> set[tuple[str, int]]:
+def expected(files: Path = FILES) -> set[tuple[str, int]]:
     """The lines marked as wrong."""
-    lines = (FILES / "wrong.py").read_text("utf-8").splitlines()
+    lines = (files / "wrong.py").read_text("utf-8").splitlines()
     return {("wrong.py", at) for at, line in enumerate(lines, 1) if line.endswith("# wrong")}
 
 
-def checked(folder: Path) -> Path:
+def checked(folder: Path, files: Path = FILES) -> Path:
     """A copy of the files of `types` outside the repository, as a user has them."""
     for name in ("right.py", "wrong.py"):
-        shutil.copy(FILES / name, folder)
+        shutil.copy(files / name, folder)
     return folder
 
 
 def test_enough_uses_are_checked() -> None:
     assert len(expected()) >= LEAST
     right = (FILES / "right.py").read_text("utf-8")
-    assert len(re.findall(r"\b(?:tf1?|rnn)\.\w", right)) >= LEAST
+    assert len(re.findall(r"\btf\.\w", right)) >= LEAST
 
 
 @pytest.mark.slow
@@ -81,42 +77,27 @@ def test_checkers_report_wrong_uses_only(
     assert run(Path(sys.executable), checked(tmp_path)) == expected()
 
 
-@pytest.mark.slow
-def test_wheel_has_types(tmp_path: Path) -> None:
-    """In an environment that has the wheel and, of its requirements, those of this one."""
+def installed(tmp_path: Path) -> tuple[Path, Path]:
+    """Python and its packages: the wheel and, of its requirements, those of this environment."""
     wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
     subprocess.run([*wheel, str(ROOT)], check=True, capture_output=True)
     venv.create(tmp_path / "env", symlinks=True)
     (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
     (built,) = tmp_path.glob("*.whl")
     shutil.unpack_archive(built, site, "zip")
-    assert list(site.glob("estimatorkit/compat/private/*.json"))
     others = next(path for path in map(Path, sys.path) if (path / "numpy").is_dir())
     for name in ("numpy", "pandas"):
         (site / name).symlink_to(others / name)
-    python = tmp_path / "env" / "bin" / "python"
+    return tmp_path / "env" / "bin" / "python", site
+
+
+@pytest.mark.slow
+def test_wheel_has_types(tmp_path: Path) -> None:
+    python, _ = installed(tmp_path)
     folder = tmp_path / "uses"
     folder.mkdir()
     for run in (run_mypy, run_pyright):
         assert run(python, checked(folder)) == expected()
-
-
-def test_compat_stubs_match_tables() -> None:
-    """Installing the package writes them; `python -m estimatorkit.compat.stubs` does it again."""
-    folder = ROOT / "estimatorkit" / "compat" / "v1"
-    for path, text in stubs.stubs():
-        assert (folder / path).read_text("utf-8") == text, path
-
-
-def test_compat_stubs_name_existing_objects() -> None:
-    def check(module: types.ModuleType, path: str) -> None:
-        (text,) = (text for name, text in stubs.stubs() if name == path)
-        names = re.findall(r"^from estimatorkit\S* import \w+ as ([a-z]\w+)$", text, re.MULTILINE)
-        assert len(names) > 20
-        assert not [name for name in names if not hasattr(module, name)]
-
-    check(estimatorkit.compat.v1, "__init__.pyi")
-    check(contrib_layers, "contrib/layers/__init__.pyi")
 
 
 def parameters(of: Mapping[str, inspect.Parameter]) -> list[tuple[str, object, object]]:

@@ -29,6 +29,7 @@ from estimatorkit.train.sessions.scaffold import Scaffold as Scaffold
 from estimatorkit.distribute.cluster_spec import ClusterSpec as ClusterSpec
 from estimatorkit.distribute.device_setter import replica_device_setter as replica_device_setter
 from estimatorkit.distribute.tasks.server import Server as Server
+from estimatorkit.train.hooks.profiler_hook import ProfilerHook as ProfilerHook
 from estimatorkit.train.hooks.session_hooks import (
     FeedFnHook as FeedFnHook, FinalOpsHook as FinalOpsHook,
     GlobalStepWaiterHook as GlobalStepWaiterHook,

@@ -297,22 +297,6 @@ def test_waits_end_with_session_or_timeout_and_take_nothing(running: Running) ->
         until(lambda: running.threads("ps", 0) <= before + 3, "threads were left behind")
 
 
-def test_queue_runners_fill_remote_queues(running: Running) -> None:
-    with tf.device(WORKERS[0]):
-        number = tf.train.range_input_producer(7, num_epochs=1, shuffle=False).dequeue()
-    with tf.device(PS[1]):
-        batch = tf.train.batch([number], 3, allow_smaller_final_batch=True)
-    with tf.Session(running.master) as session:
-        session.run(tf.local_variables_initializer())
-        coord = tf.train.Coordinator()
-        threads = tf.train.start_queue_runners(session, coord)
-        assert [session.run(batch).tolist() for _ in range(3)] == [[0, 1, 2], [3, 4, 5], [6]]
-        with pytest.raises(tf.errors.OutOfRangeError):
-            session.run(batch)
-        coord.request_stop()
-        coord.join(threads)
-
-
 def test_failing_part_cancels_waiting_part(running: Running) -> None:
     element = queue_on_server().dequeue()
     with tf.device(PS[1]):

@@ -213,23 +213,6 @@ def losses(session: Any, fetches: Any, feeds: Any = None, steps: int = 4) -> lis
 
 
 @pytest.mark.slow
-def test_recurrent_network_matches_one_process(running: Running) -> None:
-    tf.set_random_seed(3)
-    with tf.device(
-        tf.train.replica_device_setter(worker_device=WORKERS[1], cluster=running.cluster)
-    ):
-        x = tf.placeholder(tf.float32, [2, 4, 3])
-        outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(5), x, dtype=tf.float32)
-        loss = tf.reduce_mean(tf.square(outputs - 0.5))
-        step = tf.train.AdamOptimizer(0.1).minimize(loss)
-    feeds = {x: np.random.default_rng(0).normal(size=(2, 4, 3))}
-    with tf.Session(running.master) as several, tf.Session() as one:
-        found = losses(several, [loss, step], feeds)
-        np.testing.assert_allclose(found, losses(one, [loss, step], feeds), rtol=1e-6)
-    assert found[-1] < found[0]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "partitioner",
     [

@@ -27,7 +27,6 @@ from estimatorkit.estimator.serving.exporting import (
     export_saved_model,
 )
 from estimatorkit.estimator.serving.predictor import Predictor, load_predictor
-from estimatorkit.estimator.serving.rest_json import predict_inputs
 from estimatorkit.estimator.serving.serving_inputs import build_raw_supervised_input_receiver_fn
 from tests.estimator.exported import (
     batch,
@@ -136,31 +135,6 @@ def test_example_request_gives_example_response(folder: Path) -> None:
         found = predictor({key: [row[key] for row in rows] for key in rows[0]})
     wanted = [row["probabilities"] for row in response["predictions"]]
     np.testing.assert_allclose(found["probabilities"], wanted, rtol=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("parse", [False, True])
-def test_tensorflow_1_scripts_load_exports(parse: bool) -> None:
-    """TensorFlow 2.15.1 loads such a model and answers the same: checked by hand."""
-    from estimatorkit.compat.predictor import from_saved_model
-    from estimatorkit.interop.graphdef import is_from_tensorflow
-    from estimatorkit.train.saving.saved_model_files import read_saved_model
-
-    model = shared_export(parse)
-    (graph,) = read_saved_model(model).meta_graphs
-    assert is_from_tensorflow(graph.graph_def.node)
-    request = json.loads((model / "example_request.json").read_text())
-    with load_predictor(model) as predictor, from_saved_model(model) as old:
-        inputs, _ = predict_inputs(request, predictor.signature())
-        if not parse:  # words that are not in the vocabulary, and none
-            inputs = {**inputs, "word": [["b", "zzz"], ["", "a"], ["", ""]]}
-        found, expected = old(inputs), predictor(inputs)
-        assert found.keys() == expected.keys()
-        for key, values in expected.items():
-            if values.dtype.kind == "f":
-                np.testing.assert_allclose(found[key], values, rtol=1e-5, atol=1e-6)
-            else:
-                np.testing.assert_array_equal(found[key], values)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ The words of errors and the content of signatures are those of TensorFlow 2.15.1
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import pytest
@@ -118,13 +117,3 @@ def test_supervised_outputs_have_prefixes() -> None:
     )
     with pytest.raises(ValueError, match=r"metrics/mean output value must be a Tensor"):
         export.EvalOutput(metrics={"mean": (1.0, tf.no_op())})
-
-
-def test_public_names() -> None:
-    import estimatorkit as v1
-
-    assert importlib.import_module("estimatorkit.compat.v1.estimator.export").PredictOutput is (
-        export.PredictOutput
-    )
-    for name in ("ClassificationOutput", "ExportOutput", "PredictOutput", "RegressionOutput"):
-        assert getattr(v1.estimator.export, name) is getattr(export, name)

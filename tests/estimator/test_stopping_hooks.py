@@ -14,9 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import estimatorkit as tf
 import estimatorkit.estimator as ek
-from estimatorkit.compat.v1.python.estimator import early_stopping, estimator as private_estimator
 from estimatorkit.estimator import experimental
 from estimatorkit.estimator.evaluation.evaluation_records import (
     EvaluationRecords,
@@ -282,21 +280,3 @@ def test_workers_stop_after_checkpoint(tmp_path: Path) -> None:
         stops.append(steps.stop)
     assert stops == [[], [], [], ["the checkpoint of step 20 is there"]]
     assert waits == [12, 12]
-
-
-@pytest.mark.parametrize(("threshold", "stops"), [(0.6, True), (0.8, False)])
-def test_hook_checks_after_runs_without_a_step(
-    tmp_path: Path, threshold: float, stops: bool
-) -> None:
-    eval_dir = str(tmp_path / "eval")
-    metrics = {"accuracy": np.float32(0.7), "global_step": 5}
-    private_estimator._write_dict_to_summary(eval_dir, metrics, 5)
-    assert early_stopping.read_eval_metrics(eval_dir) == {5: {"accuracy": pytest.approx(0.7)}}
-    estimator = tf.estimator.Estimator(lambda features, labels: None, str(tmp_path))
-    hook = tf.estimator.experimental.stop_if_higher_hook(estimator, "accuracy", threshold)
-    with tf.Graph().as_default():
-        tf.train.create_global_step()
-        nothing = tf.no_op()
-        with tf.train.SingularMonitoredSession(hooks=[hook]) as session:
-            session.run(nothing)
-            assert session.should_stop() is stops

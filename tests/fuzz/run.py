@@ -27,11 +27,18 @@ with (
     contextlib.redirect_stderr(io.StringIO()),  # a line for each module
     atheris.instrument_imports(include=["estimatorkit"], enable_loader_override=False),
 ):
+    from tests.compat.fuzz import targets as legacy
+    from tests.fuzz import targets as own
     from tests.fuzz.contract import violation
     from tests.fuzz.mutations import mutated
-    from tests.fuzz.targets import TARGETS
 
-CORPUS = Path(__file__).parent / "corpus"
+TARGETS = own.TARGETS | legacy.TARGETS
+
+
+def corpus(name: str) -> Path:
+    """The folder of the inputs that broke the contract of a target."""
+    targets = own if name in own.TARGETS else legacy
+    return Path(targets.__file__).parent / "corpus" / name
 
 
 def fuzz(name: str, seconds: float, folder: str) -> None:
@@ -53,7 +60,7 @@ def fuzz(name: str, seconds: float, folder: str) -> None:
         if problem is None or _place(problem) in known:
             return
         known.add(_place(problem))
-        path = CORPUS / name / hashlib.sha256(data).hexdigest()[:12]
+        path = corpus(name) / hashlib.sha256(data).hexdigest()[:12]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         print(f"BROKEN {name}: {path}\n  {problem}\n", flush=True)
@@ -66,9 +73,9 @@ def fuzz(name: str, seconds: float, folder: str) -> None:
 
     options = [
         *(f"-max_total_time={seconds:.0f}", "-max_len=65536", "-rss_limit_mb=4096", "-timeout=0"),
-        *("-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={CORPUS / name}/ended-"),
+        *("-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={corpus(name)}/ended-"),
     ]
-    atheris.Setup([sys.argv[0], *options, folder, str(CORPUS / name)], one, custom_mutator=mutate)
+    atheris.Setup([sys.argv[0], *options, folder, str(corpus(name))], one, custom_mutator=mutate)
     atheris.Fuzz()
 
 
@@ -84,8 +91,8 @@ def main(names: list[str]) -> int:
     seconds = float(os.environ.get("FUZZ_SECONDS", "600")) / len(chosen)
     broken = []
     for name in chosen:
-        before = set((CORPUS / name).glob("*"))
-        (CORPUS / name).mkdir(parents=True, exist_ok=True)
+        before = set(corpus(name).glob("*"))
+        corpus(name).mkdir(parents=True, exist_ok=True)
         print(f"-- {name}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             child = os.fork()  # importing everything with its counters takes longer than fuzzing
@@ -93,10 +100,10 @@ def main(names: list[str]) -> int:
                 tempfile.tempdir = folder  # the child ends without removing what it made
                 fuzz(name, seconds, tempfile.mkdtemp(prefix="inputs-"))
             _, status = os.waitpid(child, 0)
-        if status or set((CORPUS / name).glob("*")) - before:
+        if status or set(corpus(name).glob("*")) - before:
             broken.append(name)
-        if not any((CORPUS / name).iterdir()):
-            (CORPUS / name).rmdir()
+        if not any(corpus(name).iterdir()):
+            corpus(name).rmdir()
     print(f"{len(chosen)} targets; broken: {', '.join(broken) or 'none'}")
     return len(broken)
 

@@ -28,7 +28,7 @@ import pyarrow
 import yaml
 from pyarrow import feather, parquet
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit import keras
 from estimatorkit.core.errors import InvalidArgumentError, OpError
 from estimatorkit.data.csv import read_csv
@@ -313,12 +313,6 @@ def _pictures(kind: str) -> list[bytes]:
     return made
 
 
-def _wav() -> list[bytes]:
-    with tf.Graph().as_default(), tf.Session() as session:
-        sound = tf.constant(np.linspace(-1, 1, 20, dtype=np.float32).reshape(10, 2))
-        return [bytes(session.run(tf.audio.encode_wav(sound, 8000)))]
-
-
 _CSV_DEFAULTS = [[0], [0.5], [""], [1.0], tf.constant([], tf.int64)]
 
 op_target("example", _examples, _parsed, "proto")
@@ -352,7 +346,6 @@ op_target(
     lambda data: tf.image.decode_png(data, dtype=tf.uint16),
     "bytes",
 )
-op_target("wav", _wav, tf.audio.decode_wav, "bytes")
 
 
 # -- tables
@@ -643,7 +636,8 @@ def _own_graph() -> list[bytes]:
         tf.while_loop(lambda i, _: i < 3, lambda i, z: (i + 1, z * 2), [0, y])
         tf.strings.split(tf.constant(["a b"])).values.set_shape([None])
         tf.gradients(y, weights)
-        table = tf.contrib.lookup.index_table_from_tensor(["a", "b"])
+        words = tf.lookup.KeyValueTensorInitializer(["a", "b"], [0, 1])
+        table = tf.lookup.StaticHashTable(words, -1)
         table.lookup(tf.constant(["b"]))
     return [graph.as_graph_def().SerializeToString()]
 
@@ -680,8 +674,8 @@ def _meta_graph() -> list[bytes]:
         with tf.Graph().as_default():
             weights = tf.get_variable("w", [2, 3], trainable=True)
             tf.add_to_collection("losses", tf.reduce_sum(weights))
-            queue = tf.train.input_producer([1, 2]).dequeue()
-            tf.train.batch([queue], 2)
+            queue = tf.FIFOQueue(2, tf.int32)
+            tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(1)]))
             tf.train.export_meta_graph(path, saver_def=tf.train.Saver().as_saver_def())
 
     return [file_of(write)]

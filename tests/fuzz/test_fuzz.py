@@ -12,7 +12,7 @@ import pytest
 
 from tests.fuzz.contract import violation
 from tests.fuzz.mutations import mutated
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.targets import TARGETS, Target
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of what the libraries call
@@ -25,25 +25,24 @@ _SECONDS = 0.5
 """Per target; fewer mutations are made on slow machines, but always some."""
 
 
-def corpus(name: str) -> list[bytes]:
-    return [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
-
-
-@pytest.mark.parametrize("name", TARGETS)
-def test_inputs_are_read_or_refused(name: str, tmp_path: Path) -> None:
-    target = TARGETS[name]
+def check_inputs(target: Target, corpus: Path, tmp_path: Path) -> None:
+    """Reads valid inputs, and those of a folder, which broke the contract."""
     for number, seed in enumerate(target.seeds()):
         folder = tmp_path / str(number)
         folder.mkdir()
         target.read(seed, folder)
-    for data in corpus(name):
-        assert violation(target, data) is None, data
+    for path in sorted(corpus.glob("*")):
+        assert violation(target, path.read_bytes()) is None, path
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in TARGETS if not TARGETS[name].native])
-def test_mutations_are_read_or_refused(name: str) -> None:
-    target, random = TARGETS[name], Random(name)
+@pytest.mark.parametrize("name", TARGETS)
+def test_inputs_are_read_or_refused(name: str, tmp_path: Path) -> None:
+    check_inputs(TARGETS[name], CORPUS / name, tmp_path)
+
+
+def check_mutations(target: Target, seed: str) -> None:
+    """Reads some mutations of valid inputs."""
+    random = Random(seed)
     seeds = target.seeds()
     end = time.monotonic() + _SECONDS
     for number in range(_MOST):
@@ -51,6 +50,12 @@ def test_mutations_are_read_or_refused(name: str) -> None:
             break
         data = mutated(target.kind, random.choice(seeds), random, seeds)
         assert violation(target, data) is None, data
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TARGETS if not TARGETS[name].native])
+def test_mutations_are_read_or_refused(name: str) -> None:
+    check_mutations(TARGETS[name], name)
 
 
 def test_corpus_belongs_to_targets() -> None:

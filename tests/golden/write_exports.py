@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as v1
 from tests.golden.golden_values import plain
 from tests.golden.snippets_exports import (
     CASES,
@@ -37,7 +36,7 @@ class WeightsByName(tf.train.SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Sets the weights."""
-        for variable in v1.trainable_variables():
+        for variable in tf.trainable_variables():
             random = np.random.default_rng(zlib.crc32(variable.op.name.encode()))
             variable.load(random.normal(scale=0.3, size=variable.shape.as_list()), session)
 
@@ -78,7 +77,7 @@ def main(folder: str, pattern: str = "") -> None:
         estimator = trained(case, base / "models" / name)
         for receiver in case.receivers:
             path = export_of(estimator, case, receiver, base / "exports" / f"{name}-{receiver}")
-            found = answer(v1, request_of(tf, case, receiver), receiver, path)
+            found = answer(tf, request_of(tf, case, receiver), receiver, path)
             values = {key: plain(value) for key, value in found.items()}
             (base / f"{name}-{receiver}.json").write_text(json.dumps(values))
 

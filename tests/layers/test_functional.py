@@ -212,22 +212,6 @@ def test_missing_name_suggests_alternatives() -> None:
         layers.dense(IMAGE)
 
 
-def test_layer_names_are_unique_unless_shared() -> None:
-    """Of functions the name is the scope; see TensorFlow's `Layer._set_scope`."""
-    with tf.Graph().as_default():
-        x = tf.zeros([2, 3])
-        for _ in range(2):
-            tf.layers.Dense(3, use_bias=False, name="a")(x)
-        tf.layers.Dense(3, use_bias=False, name="a", _reuse=True)(x)
-        for _ in range(2):
-            tf.nn.rnn_cell.BasicRNNCell(3, name="b")(x, x)
-        tf.layers.dense(x, 3, use_bias=False, name="c")
-        with pytest.raises(ValueError, match="c/kernel already exists"):
-            tf.layers.dense(x, 3, use_bias=False, name="c")
-        found = [each.op.name for each in tf.global_variables() if "kernel" in each.name]
-        assert found == ["a/kernel", "a_1/kernel", "b/kernel", "b_1/kernel", "c/kernel"]
-
-
 def test_moving_averages_ignore_partitioner() -> None:
     partitioner = tf.fixed_size_partitioner(2)
     with tf.Graph().as_default(), tf.variable_scope("s", partitioner=partitioner):

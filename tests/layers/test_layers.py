@@ -371,10 +371,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "attention": (lambda: layers.Attention()(np.ones([2, 3, 4], np.float32)), "list of inputs"),
     "score mode": (lambda: layers.Attention(score_mode="product"), "score_mode"),
     "negative": (lambda: layers.ReLU(max_value=-1.0), "max_value of a ReLU layer"),
-    "implementation": (
-        lambda: layers.LocallyConnected1D(2, 2, implementation=3),
-        "=3 is not there",
-    ),
     "unknown": (lambda: layers.Conv2D(2, 3, kernel="ones"), "not understood: kernel"),
 }
 

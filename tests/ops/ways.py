@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as tf
-from estimatorkit.compat.ops.control.defun import Defun
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator import load_predictor
 from tests.distribute.processes import free_cluster, known_token
+from tests.ops.calls import called
 from tests.ops.test_ops import fed
 from tests.ops.trials import Trial
 
@@ -101,15 +101,6 @@ def _by_map_fn(body: Any) -> Any:
     dtypes = tuple(each.dtype for each in body())
     stacked = tf.map_fn(lambda _: body(), tf.placeholder_with_default([0, 1], [2]), dtypes)
     return [each[1] for each in stacked]
-
-
-def _by_defun(body: Any) -> Any:
-    @Defun()
-    def function() -> Any:
-        return body()
-
-    found = function()
-    return found if isinstance(found, (list, tuple)) else [found]
 
 
 def _by_map(trials: Sequence[Trial], session: Any) -> list[Values]:
@@ -275,7 +266,7 @@ WAYS: dict[str, Callable[[Sequence[Trial], Any], list[Values]]] = {
     "cond": _captured_by(_by_cond),
     "while_loop": _captured_by(_by_while_loop),
     "map_fn": _captured_by(_by_map_fn),
-    "Defun": _captured_by(_by_defun),
+    "call": _captured_by(called),
     "map": _by_map,
     "batch and map": _by_batch_and_map,
     "filter": _by_filter,

@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 
 import estimatorkit
-from estimatorkit.compat import estimators as version_1
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import numeric_column
-from estimatorkit.ops.variables.partitioned_variables import fixed_size_partitioner
 from estimatorkit.ops.variables.variable_collections import (
     global_variables_initializer,
     trainable_variables,
@@ -35,28 +33,28 @@ HEADS = [
     *("BinaryClassHead", "LogisticRegressionHead", "MultiClassHead", "MultiHead"),
     *("MultiLabelHead", "PoissonRegressionHead", "RegressionHead"),
 ]
-VERSION_1 = {
-    name: value for name, value in vars(version_1).items() if getattr(value, "_version", 0) == 1
-}
-CLASSES: dict[str, dict[str, Any]] = {
-    "v2": {name: getattr(estimatorkit.estimator, name) for name in [*VERSION_1, *HEADS]},
-    "v1": VERSION_1,
-}
+ESTIMATORS = [
+    f"{kind}{task}"
+    for kind in ("Baseline", "DNN", "DNNLinearCombined", "Linear")
+    for task in ("Classifier", "Estimator", "Regressor")
+]
 COLUMNS = [numeric_column("x")]
 
 
-@pytest.mark.parametrize(
-    ("version", "name"), [(version, name) for version, found in CLASSES.items() for name in found]
-)
-def test_constructor_arguments_match_tensorflow(version: str, name: str) -> None:
-    parameters = list(inspect.signature(CLASSES[version][name]).parameters.values())
+def check_arguments(version: str, cls: type) -> None:
+    """Compares the arguments of a constructor with TensorFlow's."""
     found = []
-    for parameter in parameters:
+    for parameter in inspect.signature(cls).parameters.values():
         default = None if parameter.default is parameter.empty else repr(parameter.default)
         if default is not None and default.startswith("<function"):
             default = f"<function {parameter.default.__name__}>"
         found.append([parameter.name, default, parameter.kind.name])
-    assert found == SIGNATURES[version][name]
+    assert found == SIGNATURES[version][cls.__name__]
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, *HEADS])
+def test_constructor_arguments_match_tensorflow(name: str) -> None:
+    check_arguments("v2", getattr(estimatorkit.estimator, name))
 
 
 @pytest.mark.parametrize("name", ["BinaryClassHead", "MultiClassHead", "RegressionHead"])
@@ -64,7 +62,9 @@ def test_constructor_arguments_match_tensorflow(version: str, name: str) -> None
     "method", ["loss", "predictions", "metrics", "update_metrics", "create_estimator_spec"]
 )
 def test_head_method_arguments_match_tensorflow(name: str, method: str) -> None:
-    parameters = list(inspect.signature(getattr(CLASSES["v2"][name], method)).parameters)[1:]
+    parameters = list(
+        inspect.signature(getattr(getattr(estimatorkit.estimator, name), method)).parameters
+    )[1:]
     expected = [parameter for parameter, *_ in SIGNATURES["v2"][f"{name}.{method}"]]
     assert parameters[: len(expected)] == expected
 
@@ -195,74 +195,6 @@ def test_constructors_validate_arguments(make: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         make()
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "argument"),
-    [
-        ("DNNClassifier", "input_layer_partitioner"),
-        ("LinearRegressor", "partitioner"),
-        ("DNNLinearCombinedEstimator", "input_layer_partitioner"),
-    ],
-)
-def test_version_1_partitioner_splits_input_tables(
-    name: str, argument: str, tmp_path: Path
-) -> None:
-    words = estimatorkit.feature_column.categorical_column_with_hash_bucket("word", 5)
-    deep = [estimatorkit.feature_column.embedding_column(words, 2)]
-    arguments: dict[str, Any] = {
-        "DNNClassifier": {"hidden_units": [2], "feature_columns": deep},
-        "LinearRegressor": {"feature_columns": [words]},
-        "DNNLinearCombinedEstimator": {
-            "head": estimatorkit.estimator.RegressionHead(),
-            "linear_feature_columns": [words],
-            "dnn_feature_columns": deep,
-            "dnn_hidden_units": [2],
-        },
-    }[name]
-    arguments[argument] = fixed_size_partitioner(2)
-    estimator = getattr(version_1, name)(model_dir=tmp_path, **arguments)
-    with Graph().as_default() as graph:
-        get_or_create_global_step()
-        features = {"word": np.array(["a", "b"], object)}
-        estimator.model_fn(features, np.array([0, 1]), ModeKeys.TRAIN, estimator.config)
-        shapes = {each.op.name: each.shape.as_list() for each in trainable_variables()}
-        slots = {each.op.name for each in graph.get_collection("variables")} - set(shapes)
-    table = "dnn/input_from_feature_columns/input_layer/word_embedding/embedding_weights"
-    weights = "linear/linear_model/word/weights"
-    expected = {}
-    if name != "LinearRegressor":
-        expected |= {f"{table}/part_0": [3, 2], f"{table}/part_1": [2, 2]}
-    if name != "DNNClassifier":
-        expected |= {f"{weights}/part_0": [3, 1], f"{weights}/part_1": [2, 1]}
-    assert {key: shape for key, shape in shapes.items() if "word" in key} == expected
-    hidden = [key for key in shapes if key.startswith("dnn/hidden")]
-    assert all(key.endswith("/part_0") for key in hidden)
-    for key in expected:
-        assert any(slot.startswith(f"{key}/") for slot in slots), key
-
-
-def test_version_1_large_tables_are_split_by_parameter_servers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    task = {"type": "worker", "index": 0}
-    cluster = {"chief": ["h:1"], "worker": ["h:2"], "ps": ["h:3", "h:4"]}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-    sizes = {"small": 5, "large": 32 << 20}
-    columns = [
-        estimatorkit.feature_column.categorical_column_with_hash_bucket(name, size)
-        for name, size in sizes.items()
-    ]
-    estimator = version_1.LinearRegressor(columns, model_dir=tmp_path)
-    with Graph().as_default():
-        get_or_create_global_step()
-        features = {name: np.array(["a", "b"], object) for name in sizes}
-        estimator.model_fn(features, np.array([0, 1]), ModeKeys.TRAIN, estimator.config)
-        shapes = {each.op.name: each.shape.as_list() for each in trainable_variables()}
-    weights = "linear/linear_model"
-    assert shapes[f"{weights}/large/weights/part_0"] == [16 << 20, 1]
-    assert shapes[f"{weights}/large/weights/part_1"] == [16 << 20, 1]
-    assert shapes[f"{weights}/small/weights/part_0"] == [5, 1]
 
 
 def test_combined_model_needs_columns(tmp_path: Path) -> None:

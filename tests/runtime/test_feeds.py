@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.compat.ops.control.defun import Defun
+from tests.ops.calls import called
 from tests.sweep import sweep
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -49,11 +49,7 @@ def _averaged(c: Any) -> Any:
 
 
 def _called(c: Any) -> Any:
-    @Defun()
-    def double() -> Any:
-        return c + c
-
-    return double()
+    return called(lambda: c + c)[0]
 
 
 def _elements(dataset: Any) -> Any:
@@ -99,8 +95,8 @@ ROWS: dict[str, tuple[Build, Any, Any]] = {
     ),
     "map_fn": (lambda c: tf.map_fn(lambda a: a + c, tf.constant([1, 2])), 1, 5),
     "scan": (lambda c: tf.scan(lambda a, b: a + b + c, tf.constant([1, 2])), 1, 5),
-    "Defun, integer": (_called, 1, 7),
-    "Defun, float": (_called, 1.0, 7.0),
+    "call, integer": (_called, 1, 7),
+    "call, float": (_called, 1.0, 7.0),
     "py_func": (lambda c: tf.py_func(lambda a: a + a, [c], tf.float32), 1.0, 5.0),
     "default": (lambda c: tf.placeholder_with_default(c, []), 1.0, 5.0),
     "gradient": (lambda c: tf.gradients(c * c * c, c), 2.0, 3.0),

@@ -116,8 +116,6 @@ def test_table_of_operations() -> None:
     }
     queue = tf.FIFOQueue(4, tf.float32)
     categories["queue"] = [queue.enqueue([1.0]), queue.dequeue()]
-    lock = tf.CriticalSection()
-    categories["synchronization"] = [lock.execute(lambda: v + 1.0)]
     categories["control flow"] = [tf.cond(tf.constant(True), lambda: m, lambda: -m)]
     with tf.Session() as sess:
         for operations in categories.values():

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit as tf
 from estimatorkit.core import errors
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import float32, int32
@@ -232,11 +231,3 @@ def test_session_in_many_threads(session: Session) -> None:
     np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.arange(1.0, 51.0))
     coord.request_stop()
     coord.join(threads)
-
-
-def test_monitored_sessions_start_queue_runners() -> None:
-    with tf.Graph().as_default():
-        value = tf.train.range_input_producer(3, shuffle=False, num_epochs=1).dequeue()
-        with tf.train.SingularMonitoredSession() as session:
-            assert tf.train.start_queue_runners(session, tf.train.Coordinator()) == []
-            assert session.run(value) == 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -15,7 +16,6 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from estimatorkit.compat.train.optimizers import contrib_rules
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
@@ -32,14 +32,16 @@ from estimatorkit.train.saving.saver import Saver
 
 Array = NDArray[Any]
 ROWS, COLUMNS, TOUCHED = 7, 2, 5
-RULES = {
-    each.name: each
-    for module in (optimizer_rules, keras_rules, contrib_rules)
-    for each in vars(module).values()
-    if isinstance(each, UpdateRule) and each.sparse_rows != "none"
-}
 NUMBERS = st.floats(-4.0, 4.0, width=32)
 POSITIVE = st.floats(0.125, 4.0, width=32)
+
+
+EXAMPLES: dict[str, Any] = {
+    "table": hnp.arrays(np.float32, (ROWS, COLUMNS), elements=NUMBERS),
+    "slots": hnp.arrays(np.float32, (3, ROWS, COLUMNS), elements=POSITIVE),
+    "values": hnp.arrays(np.float32, (TOUCHED, COLUMNS), elements=NUMBERS),
+    "indices": hnp.arrays(np.int64, TOUCHED, elements=st.integers(0, ROWS - 1)),
+}
 
 
 def hyperparameters_of(rule: UpdateRule) -> list[Any]:
@@ -47,12 +49,18 @@ def hyperparameters_of(rule: UpdateRule) -> list[Any]:
 
 
 @functools.cache
-def all_steps() -> Callable[..., Any]:
-    """The steps of all rules, dense and with rows, as one executable."""
+def all_steps(*modules: ModuleType) -> tuple[dict[str, UpdateRule], Callable[..., Any]]:
+    """The rules of modules, and their steps, dense and with rows, as one executable."""
+    rules = {
+        each.name: each
+        for module in modules
+        for each in vars(module).values()
+        if isinstance(each, UpdateRule) and each.sparse_rows != "none"
+    }
 
     def run(table: Any, slots: Any, gradient: Any, values: Any, indices: Any) -> dict[str, Any]:
         found = {}
-        for name, rule in RULES.items():
+        for name, rule in rules.items():
             state = [table, *slots[: len(rule.slots)]]
             numbers = hyperparameters_of(rule)
             found[name] = (
@@ -61,27 +69,21 @@ def all_steps() -> Callable[..., Any]:
             )
         return found
 
-    return jax.jit(run)
+    return rules, jax.jit(run)
 
 
-@pytest.mark.slow
-@settings(max_examples=30, deadline=None)
-@given(
-    table=hnp.arrays(np.float32, (ROWS, COLUMNS), elements=NUMBERS),
-    slots=hnp.arrays(np.float32, (3, ROWS, COLUMNS), elements=POSITIVE),
-    values=hnp.arrays(np.float32, (TOUCHED, COLUMNS), elements=NUMBERS),
-    indices=hnp.arrays(np.int64, TOUCHED, elements=st.integers(0, ROWS - 1)),
-)
-def test_sparse_steps_match_dense_steps(
-    table: Array, slots: Array, values: Array, indices: Array
+def check_steps(
+    modules: Sequence[ModuleType], table: Array, slots: Array, values: Array, indices: Array
 ) -> None:
+    """Steps with rows are the dense ones, for the rules of modules."""
+    rules, steps = all_steps(*modules)
     gradient = np.zeros_like(table)
     np.add.at(gradient, indices, values)
     with x64():
-        found = jax.device_get(all_steps()(table, slots, gradient, values, indices))
+        found = jax.device_get(steps(table, slots, gradient, values, indices))
     touched = np.unique(indices)
     others = np.setdiff1d(np.arange(ROWS), touched)
-    for name, rule in RULES.items():
+    for name, rule in rules.items():
         state = [table, *slots[: len(rule.slots)]]
         for position, (old, dense, sparse) in enumerate(zip(state, *found[name], strict=True)):
             np.testing.assert_allclose(
@@ -93,6 +95,13 @@ def test_sparse_steps_match_dense_steps(
                 )
             else:
                 np.testing.assert_array_equal(sparse[others], old[others], err_msg=name)
+
+
+@pytest.mark.slow
+@settings(max_examples=30, deadline=None)
+@given(**EXAMPLES)
+def test_sparse_steps_match_dense_steps(**example: Array) -> None:
+    check_steps((optimizer_rules, keras_rules), **example)
 
 
 @functools.cache
@@ -126,14 +135,8 @@ MAKERS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.fixture
-def graph() -> Iterator[Graph]:
-    graph = Graph()
-    with graph.as_default():
-        yield graph
-
-
-def test_restored_training_gives_same_bits(graph: Graph) -> None:
+def check_restored(makers: Mapping[str, Callable[[], Any]]) -> None:
+    """Training that is restored goes on with the same bits."""
     numbers = np.random.RandomState(0)
     ids, values = builtin_ops.placeholder("int64", [4]), builtin_ops.placeholder("float32", [4, 2])
     updates, variables = [], []
@@ -164,3 +167,8 @@ def test_restored_training_gives_same_bits(graph: Graph) -> None:
                 session.run(updates, each)
             for value, wanted in zip(session.run(variables), expected, strict=True):
                 np.testing.assert_array_equal(value, wanted)
+
+
+def test_restored_training_gives_same_bits() -> None:
+    with Graph().as_default():
+        check_restored(MAKERS)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -12,7 +13,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from estimatorkit.compat.train.optimizers import contrib_rules
 from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import as_dtype
@@ -39,13 +39,18 @@ FACTS = json.loads((FOLDER / "optimizers.json").read_text())
 CASES = list(FACTS["dense"])
 NAMES = {"dense": ["matrix", "vector"], "sparse": ["table"]}
 
-RULES = [
-    each
-    for module in (optimizer_rules, keras_rules, contrib_rules)
-    for each in vars(module).values()
-    if isinstance(each, UpdateRule)
-    and (each is not optimizer_rules.adam or module is optimizer_rules)
-]
+
+def rules_of(*modules: ModuleType) -> list[UpdateRule]:
+    return [
+        each
+        for module in modules
+        for each in vars(module).values()
+        if isinstance(each, UpdateRule)
+        and (each is not optimizer_rules.adam or module is optimizer_rules)
+    ]
+
+
+RULES = rules_of(optimizer_rules, keras_rules)
 
 
 @pytest.fixture(scope="module")
@@ -178,10 +183,10 @@ def test_golden_files_cover_all_optimizers() -> None:
 
 
 @pytest.mark.slow
-def test_update_rule_examples() -> None:
+def check_examples(rules: Sequence[UpdateRule]) -> None:
     rows = {
         f"{prefix}{rule.name}": (rule, registry.lookup(f"{prefix}{rule.name}"))
-        for rule in RULES
+        for rule in rules
         for prefix in (("Apply",) if rule.sparse_rows == "none" else ("Apply", "SparseApply"))
     }
     cases = {name: row.cases()[0] for name, (_, row) in rows.items()}
@@ -196,6 +201,10 @@ def test_update_rule_examples() -> None:
         for result, expected in zip(found[name], cases[name].expected, strict=True):
             assert result.dtype == np.float32
             np.testing.assert_allclose(result, expected, rtol=2e-6, atol=1e-7, err_msg=name)
+
+
+def test_update_rule_examples() -> None:
+    check_examples(RULES)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

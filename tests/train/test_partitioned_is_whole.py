@@ -8,20 +8,21 @@ the first step only, which optimizers remember.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import optax
 from numpy.typing import NDArray
 
-import estimatorkit.compat.v1 as tf
-from estimatorkit.compat.train.optimizers import contrib_optimizers as contrib
-from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
+import estimatorkit as tf
 from estimatorkit.layers.feature_column import sequence_input_layer
 from estimatorkit.train.optimizers.optax_optimizer import OptaxOptimizer
 from estimatorkit.train.optimizers.optimizers import RowwiseAdagradOptimizer
 from tests.sweep import sweep
+
+Lookup = Callable[[Any, Any], Any]
+Maker = Callable[[], Any]
 
 ROWS = 11
 IDS = ([0, 4, 8, 4], [9, 1, 3, 9], [2, 2, 2, 10])
@@ -29,7 +30,7 @@ WEIGHTS = ([1.0, 0.5, 2.0, 0.25], [0.5, 1.0, 1.0, 3.0], [1.0, 1.0, 2.0, 0.5])
 PLACES = np.array([[0, 0], [0, 1], [2, 0], [3, 0]], np.int64)
 
 train, keras, columns = tf.train, tf.keras.optimizers, tf.feature_column
-OPTIMIZERS: dict[str, Callable[[], Any]] = {
+OPTIMIZERS: dict[str, Maker] = {
     "momentum": lambda: train.MomentumOptimizer(0.1, 0.9),
     "gradient_descent": lambda: train.GradientDescentOptimizer(0.1),
     "nesterov": lambda: train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
@@ -45,14 +46,6 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "adagrad_da": lambda: train.AdagradDAOptimizer(0.1, tf.constant(3, tf.int64)),
     "proximal": lambda: train.ProximalGradientDescentOptimizer(0.1, 0.05, 0.1),
     "proximal_adagrad": lambda: train.ProximalAdagradOptimizer(0.1, 0.1, 0.05, 0.1),
-    "lazy_adam": lambda: contrib.LazyAdamOptimizer(0.1),
-    "contrib_nadam": lambda: contrib.NadamOptimizer(0.1),
-    "contrib_ada_max": lambda: contrib.AdaMaxOptimizer(0.1),
-    "add_sign": lambda: contrib.AddSignOptimizer(0.1),
-    "power_sign": lambda: contrib.PowerSignOptimizer(0.1),
-    "adam_w": lambda: contrib.AdamWOptimizer(0.01, 0.1),
-    "momentum_w": lambda: contrib.MomentumWOptimizer(0.01, 0.1, 0.9),
-    "averaged": lambda: MovingAverageOptimizer(train.MomentumOptimizer(0.1, 0.9), 0.9),
     "keras_sgd": lambda: keras.SGD(0.1, momentum=0.9, nesterov=True, clipvalue=0.5),
     "keras_clipped": lambda: keras.SGD(0.1, momentum=0.9, global_clipnorm=0.5),
     "keras_rms_prop": lambda: keras.RMSprop(0.1, momentum=0.5, centered=True),
@@ -105,16 +98,8 @@ def shared(ids: Any, weights: Any) -> Any:
     return columns.input_layer(features(ids, weights), both)
 
 
-def sampled(loss: Any, ids: Any) -> Any:
-    inputs = tf.sin(tf.reshape(tf.range(8.0), [4, 2]))
-    draws = tf.constant([1, 2, 7], tf.int64), tf.ones([4, 1]), tf.ones([3])
-    given = {"num_sampled": 3, "num_classes": ROWS, "sampled_values": draws}
-    biases = tf.get_variable("biases", [ROWS])
-    return loss(table(), biases, ids[:, None], inputs, **given, partition_strategy="div")
-
-
 nn = tf.nn
-LOOKUPS: dict[str, Callable[[Any, Any], Any]] = {
+LOOKUPS: dict[str, Lookup] = {
     "embedding": lambda ids, weights: nn.embedding_lookup(table(), ids, "div"),
     "by modulo": lambda ids, weights: nn.embedding_lookup(table(), ids, "mod"),
     "list": lambda ids, weights: nn.embedding_lookup(parts_of(table()), ids, "div", max_norm=0.5),
@@ -145,8 +130,6 @@ LOOKUPS: dict[str, Callable[[Any, Any], Any]] = {
     "regularized": lambda ids, weights: tf.concat(
         [nn.embedding_lookup(t := table(), ids, "div"), tf.convert_to_tensor(t)], 0
     ),
-    "sampled softmax": lambda ids, weights: sampled(nn.sampled_softmax_loss, ids),
-    "noise contrast": lambda ids, weights: sampled(nn.nce_loss, ids),
     "dense": lambda ids, weights: tf.layers.dense(tf.one_hot(ids, ROWS), 3),
 }
 PARTITIONERS: dict[str, Any] = {
@@ -158,10 +141,10 @@ PARTITIONERS: dict[str, Any] = {
 }
 
 
-def cases() -> list[tuple[str, str, str, str]]:
+def cases(lookups: Iterable[str], optimizers: Iterable[str]) -> list[tuple[str, str, str, str]]:
     """Each lookup with a partitioner and two optimizers, so that each optimizer comes up."""
-    kinds, others = itertools.cycle(PARTITIONERS), itertools.cycle(OPTIMIZERS)
-    return [(each, next(kinds), next(others), next(others)) for each in LOOKUPS]
+    kinds, others = itertools.cycle(PARTITIONERS), itertools.cycle(optimizers)
+    return [(each, next(kinds), next(others), next(others)) for each in lookups]
 
 
 def in_order(value: NDArray[Any], count: int, lookup: str) -> NDArray[Any]:
@@ -183,18 +166,18 @@ def start(variables: dict[str, list[Any]], lookup: str, session: Any) -> None:
 
 
 def trained(
-    lookup: str, name: str, cut: Any, target: str = "", device: Any = None
+    lookup: str, rows_of: Lookup, make: Maker, cut: Any, target: str = "", device: Any = None
 ) -> dict[str, tuple[NDArray[Any], int]]:
     """The variables and slots after three steps, each with its number of parts."""
     with tf.Graph().as_default(), tf.Session(target) as session, tf.device(device):
         ids, weights = tf.placeholder(tf.int64, [4]), tf.placeholder(tf.float32, [4])
         with tf.variable_scope("model", partitioner=cut):
-            rows = LOOKUPS[lookup](ids, weights)
+            rows = rows_of(ids, weights)
         variables: dict[str, list[Any]] = {}
         for each in tf.trainable_variables():
             info = each.save_slice_info
             variables.setdefault(each.op.name if info is None else info.full_name, []).append(each)
-        optimizer = OPTIMIZERS[name]()
+        optimizer = make()
         step = optimizer.minimize(tf.reduce_sum(tf.sin(rows) + 0.5 * tf.square(rows)))
         session.run(tf.global_variables_initializer())
         start(variables, lookup, session)
@@ -214,8 +197,20 @@ def check_parts(
     lookup: str, name: str, partitioner: str, target: str = "", device: Any = None
 ) -> None:
     """Asserts that a table in parts, on the target, trains like the whole one in this process."""
-    whole = trained(lookup, name, None)
-    parts = trained(lookup, name, PARTITIONERS[partitioner], target, device)
+    check_model(lookup, LOOKUPS[lookup], OPTIMIZERS[name], partitioner, target, device)
+
+
+def check_model(
+    lookup: str,
+    rows_of: Lookup,
+    make: Maker,
+    partitioner: str,
+    target: str = "",
+    device: Any = None,
+) -> None:
+    """`check_parts` of any lookup and optimizer."""
+    whole = trained(lookup, rows_of, make, None)
+    parts = trained(lookup, rows_of, make, PARTITIONERS[partitioner], target, device)
     assert whole.keys() == parts.keys()
     for label, (value, count) in parts.items():
         # XLA computes roots and powers of one row and of several ones in other digits.
@@ -223,7 +218,7 @@ def check_parts(
         np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-6, err_msg=label)
 
 
-@sweep(("lookup", "partitioner", "first", "second"), cases(), quick=1)
+@sweep(("lookup", "partitioner", "first", "second"), cases(LOOKUPS, OPTIMIZERS), quick=1)
 def test_partitions_train_like_the_whole(
     lookup: str, partitioner: str, first: str, second: str
 ) -> None:

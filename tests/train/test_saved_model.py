@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.compat.v1.python.saved_model import loader_impl, utils_impl
 from estimatorkit.interop.graphdef_export import export_graph
 from estimatorkit.storage import atomic_files as durable
 from estimatorkit.storage.checkpoint import read_checkpoint, read_contents
@@ -144,23 +143,6 @@ def loaded(path: Path, *tags: str, scope: str | None = None) -> Any:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.saved_model.loader.load(session, tags or ["serve"], path, import_scope=scope)
         return session.run(f"{prefix}y:0", {f"{prefix}x:0": X}).tolist()
-
-
-@pytest.mark.parametrize("as_text", [False, True])
-def test_builder(tmp_path: Path, as_text: bool) -> None:
-    path = tmp_path / "new" / "model"
-    assert not tf.saved_model.loader.maybe_saved_model_directory(path)
-    builder = saved(path)
-    assert not path.exists()  # nothing before `save`
-    file = builder.save(as_text=as_text)
-    assert file == os.fsencode(path / f"saved_model.pb{'txt' * as_text}")
-    assert tf.saved_model.contains_saved_model(path)
-    (meta_graph,) = loader_impl.parse_saved_model(path).meta_graphs
-    assert meta_graph.meta_info_def.tags == ["serve"]
-    assert Path(utils_impl.get_variables_path(path) + ".index").is_file()
-    assert loaded(path) == [[4.0], [2.0]]
-    assert loaded(path, scope="a/b") == [[4.0], [2.0]]
-    assert os.listdir(path.parent) == ["model"]
 
 
 def test_graphs_share_variables(tmp_path: Path) -> None:
@@ -525,52 +507,6 @@ def test_signature_errors(make: Any, problem: str) -> None:
         make(tf.saved_model.signature_def_utils, x, s)
     with pytest.raises(TypeError, match="a TensorInfo describes a tensor"):
         tf.saved_model.utils.build_tensor_info(3)
-
-
-class TestLoader:
-    """`loader_impl.SavedModelLoader`: a model in steps."""
-
-    def save(self, folder: Path) -> None:
-        with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-            tf.Variable(5, name="x")
-            y = tf.Variable([1, 2], name="y")
-            session.run(tf.global_variables_initializer())
-            builder = tf.saved_model.Builder(str(folder))
-            doubled = tf.group(y.assign(y * 2))
-            builder.add_meta_graph_and_variables(session, ["foo"], main_op=doubled)
-        with tf.Graph().as_default():
-            tf.Variable(3, name="elsewhere")
-            builder.add_meta_graph(["bar"])
-        builder.save()
-
-    def test_load_in_steps(self, tmp_path: Path) -> None:
-        from estimatorkit.compat.v1.python.saved_model import loader_impl
-
-        self.save(tmp_path / "model")
-        loader = loader_impl.SavedModelLoader(str(tmp_path / "model"))
-        assert loader.export_dir == str(tmp_path / "model")
-        graph = tf.Graph()
-        saver, found = loader.load_graph(graph, ["foo"], "in", return_elements=["x:0"])
-        assert [each.name for each in found] == ["in/x:0"]
-        with tf.Session(graph=graph) as session:
-            loader.restore_variables(session, saver, "in")
-            assert session.run("in/y:0").tolist() == [1, 2]
-            loader.run_init_ops(session, ["foo"], "in")
-            assert session.run("in/y:0").tolist() == [2, 4]
-        with pytest.raises(RuntimeError, match="could not be found in SavedModel"):
-            loader.get_meta_graph_def_from_tags(["nothing"])
-        with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
-            loader.load(session, ["foo"])
-            assert session.run("x:0") == 5
-
-    def test_missing_variables(self, tmp_path: Path) -> None:
-        self.save(tmp_path / "model")
-        with (
-            tf.Graph().as_default() as graph,
-            tf.Session(graph=graph) as session,
-            pytest.raises(tf.errors.NotFoundError, match="Key elsewhere not found"),
-        ):
-            tf.saved_model.load(session, ["bar"], str(tmp_path / "model"))
 
 
 def test_second_legacy_init_op_raises(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.compat.private.framework_meta_graph import copy_scoped_meta_graph
 from tests.golden.snippets_saver_names import FORMS, READ_BACK, WAYS, WRITTEN, restored, results
 from tests.sweep import sweep
 
@@ -117,27 +116,3 @@ def test_operation_names() -> None:
         assert made.filename_tensor_name == "mine/Const:0"
         assert made.save_tensor_name == "mine/control_dependency:0"
         assert session.run(made.filename_tensor_name) == b"some"
-
-
-def test_saver_is_copied_with_scope(tmp_path: Path) -> None:
-    graph = tf.Graph()
-    with graph.as_default(), tf.Session() as session:
-        with tf.name_scope("one"):
-            first = tf.Variable([1.0], name="v")
-            savers = [tf.train.Saver([first])]
-        with tf.name_scope("two"):
-            second = tf.Variable([2.0], name="v")
-        savers.append(tf.train.Saver([second], name="two/"))
-        session.run(tf.global_variables_initializer())
-        paths = []
-        for number, saver in enumerate(savers):
-            tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
-            paths.append(saver.save(session, str(tmp_path / f"m{number}")))
-    for scope, path, value in (("one", paths[0], 1.0), ("two", paths[1], 2.0)):
-        copied = tf.Graph()
-        variables = copy_scoped_meta_graph(scope, f"new_{scope}", graph, copied)
-        assert list(variables) == ["v:0"]
-        (saver,) = copied.get_collection(tf.GraphKeys.SAVERS)
-        with tf.Session(graph=copied) as session:
-            saver.restore(session, path)
-            assert session.run(variables["v:0"]).tolist() == [value]

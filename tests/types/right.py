@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as tf1
-from estimatorkit.compat.v1.contrib import rnn
 
 frame = pd.DataFrame({"age": [1.0, 2.0]})
 array = np.zeros([2, 3], np.float32)
@@ -89,9 +87,3 @@ model = tf.keras.Sequential(
 model.compile(optimizer="adam", loss="mse", metrics=["mae"])
 history = model.fit(array, array, epochs=2, batch_size=1, verbose=0)
 print(history.history["loss"], model.predict(array), tf.keras.losses.MeanSquaredError())
-
-# TensorFlow 1's names
-cell = rnn.BasicLSTMCell(3)
-weights = tf1.contrib.layers.xavier_initializer()
-old = tf1.layers.flatten(tf1.placeholder_with_default(array, [None, 3]))
-tf1.logging.set_verbosity(tf1.logging.INFO)

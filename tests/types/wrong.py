@@ -3,7 +3,6 @@
 import numpy as np
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as tf1
 
 array = np.zeros([2, 3], np.float32)
 x = tf.constant([[1.0, 2.0]])
@@ -24,8 +23,6 @@ tf.keras.Sequental()  # wrong
 tf.keras.layers.Dence(10)  # wrong
 tf.losses.mean_square_error(x, x)  # wrong
 tf.data.Datasets.range(3)  # wrong
-tf1.placeholder_with_defualt(array, [None, 3])  # wrong
-tf1.contrib.layers.xavier_initialiser()  # wrong
 classifier.trian(lambda: dataset)  # wrong
 dataset.shufle(10)  # wrong
 session.runn(x)  # wrong

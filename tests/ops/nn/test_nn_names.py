@@ -67,12 +67,6 @@ def test_conv3d_filter_gradient() -> None:
     np.testing.assert_allclose(found, expected, 1e-5)
 
 
-def test_ctc_unique_labels() -> None:
-    labels, places = _run(tf.nn.ctc_unique_labels([[3, 4, 4, 3], [7, 1, 7, 0]]))
-    np.testing.assert_array_equal(labels, [[3, 4, 0, 0], [7, 1, 0, 0]])
-    np.testing.assert_array_equal(places, [[0, 1, 1, 0], [0, 1, 0, 2]])
-
-
 def test_clip_by_average_norm() -> None:
     # The norm is 5, of 6 elements 5 / 6.
     x = np.array([[-3.0, 0.0, 0.0], [4.0, 0.0, 0.0]], np.float32)
@@ -90,14 +84,6 @@ def test_fused_batch_norm_average_factor() -> None:
     )
     np.testing.assert_allclose(mean, [0.75 * 1.0 + 0.25 * 3.0], 1e-6)
     np.testing.assert_allclose(variance, [0.75 * 2.0 + 0.25 * 14.0 / 3.0], 1e-6)
-
-
-def test_float_sequence_lengths() -> None:
-    cell = tf.nn.rnn_cell.BasicRNNCell(2)
-    outputs, _ = tf.nn.dynamic_rnn(cell, tf.ones([2, 3, 1]), [1.0, 3.0], dtype=tf.float32)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert np.count_nonzero(session.run(outputs)[0]) == 2
 
 
 def test_confusion_matrix_refuses_out_of_range_class() -> None:
@@ -142,25 +128,6 @@ def test_integer_losses_stay_integer() -> None:
     assert tf.losses.compute_weighted_loss(values).dtype is tf.int64
 
 
-@pytest.mark.slow
-def test_float_lengths_in_both_directions() -> None:
-    cells = [tf.nn.rnn_cell.GRUCell(2), tf.nn.rnn_cell.GRUCell(3)]
-    (forward, backward), _ = tf.nn.bidirectional_dynamic_rnn(
-        *cells, tf.ones([2, 3, 1]), sequence_length=[1.0, 2.0], dtype=tf.float32
-    )
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        one, other = session.run([forward, backward])
-    assert np.count_nonzero(one) == 3 * 2
-    assert np.count_nonzero(other) == 3 * 3
-
-
-def test_residual_wrapper_checks_shape() -> None:
-    cell = tf.nn.rnn_cell.ResidualWrapper(tf.nn.rnn_cell.GRUCell(2))
-    with pytest.raises(ValueError, match="are incompatible"):
-        tf.nn.dynamic_rnn(cell, tf.ones([2, 3, 1]), dtype=tf.float32)
-
-
 def test_constant_number_of_classes() -> None:
     classes = [tf.constant([0, 1, 1]), tf.constant([0, 1, 0])]
     _, update = tf.metrics.mean_iou(*classes, tf.constant(2))
@@ -174,12 +141,6 @@ def test_integer_pooling() -> None:
     found = _run(tf.nn.max_pool(-x, 3, 2, "SAME"))
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found.ravel(), [0, -2, -8, -10])
-
-
-def test_sparse_ctc_labels_need_blank() -> None:
-    labels = tf.SparseTensor([[0, 0]], np.array([1], np.int32), [1, 1])
-    with pytest.raises(ValueError, match="`blank_index` must be provided"):
-        tf.nn.ctc_loss_v2(labels, np.zeros((3, 1, 4), np.float32), None, [3])
 
 
 def test_sufficient_statistics_shift_is_tensor() -> None:

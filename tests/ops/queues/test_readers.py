@@ -176,19 +176,3 @@ def test_waiting_reader_does_not_block_shutdown(session: tf.Session) -> None:
         session.close()
         with pytest.raises(errors.CancelledError, match="Dequeue operation was cancelled"):
             running.result(timeout=20)
-
-
-def test_text_pipeline(session: tf.Session, files: list[str]) -> None:
-    """File names, lines, batches: the usual way."""
-    names = tf.train.string_input_producer(files, num_epochs=2, shuffle=False)
-    _, line = TextLineReader().read(names)
-    lines = tf.train.batch([line], batch_size=5)
-    session.run(tf.local_variables_initializer())
-    coord = tf.train.Coordinator()
-    threads = tf.train.start_queue_runners(session, coord)
-    for _ in range(2):
-        assert session.run(lines).tolist() == [b"first", b"second", b"third", b"last", b""]
-    with pytest.raises(errors.OutOfRangeError):
-        session.run(lines)
-    coord.request_stop()
-    coord.join(threads)

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from jax import lax
 
-import estimatorkit as tf
-from estimatorkit.runtime.lower import trace_segment
 from estimatorkit.runtime.xla import jaxpr_optimizer, rolling
 
 RANDOM = np.random.RandomState(0)
@@ -236,24 +234,3 @@ def test_any_repeated_step(program: Callable[[Any, Any], Any]) -> None:
     checked(
         lambda *given: jax.grad(lambda *each: jnp.sum(program(*each)[0]), (0, 1))(*given), weight, x
     )
-
-
-@pytest.mark.slow
-def test_cell_called_in_python_loop() -> None:
-    x = tf.placeholder(tf.float32, [4, 12, 3])
-    cell = tf.nn.rnn_cell.BasicLSTMCell(5)
-    state = cell.zero_state(4, tf.float32)
-    for step in range(12):
-        output, state = cell(x[:, step], state)
-    loss = tf.reduce_mean(tf.square(output))
-    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-    with tf.Session() as session:
-        (segment,) = session.plan([train, loss], [x]).segments
-        traced = trace_segment(segment).jaxpr.jaxpr
-        found = Counter(equation.primitive.name for equation in traced.eqns)
-        assert found["scan"] == 2
-        assert found["dot_general"] <= 9  # of 3 unrolled: 12 steps forward, and 24 backward
-        session.run(tf.global_variables_initializer())
-        feed = {x: some(4, 12, 3)}
-        losses = [session.run([loss, train], feed)[0] for _ in range(20)]
-    assert losses == sorted(losses, reverse=True)

@@ -15,7 +15,6 @@ from estimatorkit.compat.train.sessions.supervisor import (
 from estimatorkit.compat.train.optimizers.sync_replicas_optimizer import (
     SyncReplicasOptimizer as SyncReplicasOptimizer,
 )
-from estimatorkit.compat.train.hooks.profiler_hook import ProfilerHook as ProfilerHook
 from estimatorkit.compat.train.saving.checkpoint_manager import (
     CheckpointManager as CheckpointManager,
 )

@@ -1,0 +1,1 @@
+from estimatorkit.compat.ops.control.defun import Defun as Defun

@@ -1,0 +1,1 @@
+from estimatorkit.compat.names.function import *
