@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.runtime import compiled_loop
+from estimatorkit.runtime import compiled_loop, memory_errors
 from estimatorkit.runtime.batched_executor import BatchedExecutor
 from estimatorkit.runtime.compiled_loop import CompiledLoop, ScannableStep, SingleDevice
 from estimatorkit.runtime.executor import PlanRunner, State
@@ -151,7 +151,7 @@ class LocalStepLoop(StepLoop):
         may_differ = not self._by_block
         self.plan = make_plan(graph, self._every, spec.targets, [], state.placer)
         self._after_plan = make_plan(graph, self._after, [], [], state.placer)
-        self.operations = [op for segment in self.plan.segments for op in segment.ops]
+        self.operations = self.plan.operations
         shape = ScannableStep.of(self.plan, self._after_plan)
         self.one_call = shape is not None
         if shape is not None:
@@ -162,6 +162,8 @@ class LocalStepLoop(StepLoop):
             if shape.get_next is not None:
                 elements = self._compiled.elements
                 self._prepare = HostPreprocessing(shape, elements, state, may_differ)
+                if self._compiled.sends_ahead:
+                    self._prepare.send = self._compiled.send
         else:
             self._runner = PlanRunner(self.plan, state)
             self._after_runner = PlanRunner(self._after_plan, state)
@@ -181,9 +183,15 @@ class LocalStepLoop(StepLoop):
             self._raise_input_error()
         if self._failed is not None:
             self._raise_failed()
-        done, every, after, ended, *elements = (
-            self._run_blocks(steps) if self.one_call else self._run_singly(steps)
-        )
+        if self.one_call:
+            try:
+                done, every, after, ended, *elements = self._run_blocks(steps)
+            except memory_errors.ERRORS as error:
+                raise memory_errors.explained(
+                    error, self.operations, self._compiled.shapes
+                ) from error
+        else:
+            done, every, after, ended, *elements = self._run_singly(steps)
         if not done:
             self._raise_input_error() if self._failed is None else self._raise_failed()
         ordered = [every[position] for position in self._order]
@@ -286,7 +294,11 @@ class HostPreprocessing:
 
     Attributes:
         together: the number of consecutive elements that each step takes.
+        send: transfers the columns of a block to the device when it is read; None if the loop does
+            when it takes the block.
     """
+
+    send: Callable[[Sequence[Any]], list[Any]] | None = None
 
     def __init__(
         self,

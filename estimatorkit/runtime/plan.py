@@ -107,6 +107,11 @@ class Plan:
             for tensor in self.fetches
         ]
 
+    @property
+    def operations(self) -> list[Operation]:
+        """What runs, in order."""
+        return [op for segment in self.segments for op in segment.ops]
+
     def describe(self) -> str:
         """The plan as text: what was optimized away, then each segment with its operations, inputs,
         outputs and variables.
