@@ -33,6 +33,7 @@ from estimatorkit.runtime.columns import Column, RaggedColumn, as_plain, join, s
 from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.faults import Sites
 from estimatorkit.runtime.lower import attribute, interpret, segment_function
+from estimatorkit.runtime.placement import on_host
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.random_bits import state_in_body
 
@@ -305,7 +306,7 @@ class _DeviceStep:
         signature = (key, *((each.shape, each.dtype) for each in (*by_row, *shared)))
         # Threads that come with the same shapes wait for one compilation.
         lock = nullcontext() if signature in self._ready else self._compiling
-        with lock, x64() if self._wide else nullcontext():
+        with lock, on_host(), x64() if self._wide else nullcontext():
             variables = self._state.take(segment.reads)
             words = self._words ^ epoch if len(self._words) else self._words
             outputs, faults = self._compiled[key](by_row, numbers, shared, variables, words)
