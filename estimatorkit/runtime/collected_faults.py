@@ -308,7 +308,7 @@ class _Collected:
     def scanned(self, equation: Any, given: list[Any]) -> Sequence[Any]:
         """`lax.scan`."""
         parameters = equation.params
-        split, count = _scan_counts(parameters)
+        split, count = scan_counts(parameters)
         end = split + count
         constants, start, columns = given[:split], given[split:end], given[end:]
 
@@ -322,7 +322,7 @@ class _Collected:
         return self._after((vector, [*after, *stacks]))
 
 
-def _scan_counts(parameters: Mapping[str, Any]) -> tuple[int, int]:
+def scan_counts(parameters: Mapping[str, Any]) -> tuple[int, int]:
     """The numbers of constants and of carried values of a `lax.scan`."""
     if "num_consts" in parameters:  # JAX 0.10
         return parameters["num_consts"], parameters["num_carry"]
