@@ -159,7 +159,7 @@ def measured(participant: str, options: argparse.Namespace, seconds: float) -> l
     with tempfile.TemporaryFile("w+") as output:
         try:
             subprocess.run(  # noqa: S603
-                command, stdout=output, timeout=max(1.0, seconds), check=False, env=os.environ
+                command, stdout=output, timeout=seconds, check=False, env=os.environ
             )
         except subprocess.TimeoutExpired:
             print(f"{participant}: stopped after {seconds:.0f} s", file=sys.stderr)
@@ -204,8 +204,9 @@ def main() -> None:
         return
     end = time.monotonic() + options.seconds
     found: list[Figure] = []
-    for participant in PARTICIPANTS:
-        found += measured(participant, options, end - time.monotonic())
+    for number, participant in enumerate(PARTICIPANTS):
+        left = end - time.monotonic()
+        found += measured(participant, options, left / (len(PARTICIPANTS) - number))
         if options.json:
             with open(options.json, "w", encoding="utf-8") as file:
                 json.dump([asdict(each) for each in found], file, indent=1)

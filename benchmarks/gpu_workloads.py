@@ -73,11 +73,14 @@ def _kept(tf: Any, name: str, values: np.ndarray[Any, Any]) -> Any:
 def _estimator(
     tf: Any, config: Any, workload: Workload, loss_of: Callable[[Any, Any], Any], optimizer: Any
 ) -> Any:
+    def as_float32(getter: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        """Keeps variables in float32 where a layer computes in 16 bits, as TensorFlow's models."""
+        variable = getter(*args, dtype=tf.float32, **options)
+        return variable if dtype in (None, tf.float32) else tf.cast(variable, dtype)
+
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        policy = "float32" if workload.dtype == "float32" else "mixed_bfloat16"
-        tf.keras.mixed_precision.set_global_policy(policy)
-        loss = loss_of(features, labels)
-        tf.keras.mixed_precision.set_global_policy("float32")
+        with tf.variable_scope("model", custom_getter=as_float32):
+            loss = loss_of(features, labels)
         with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
             step = optimizer().minimize(loss, tf.train.get_global_step())
         return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
@@ -99,6 +102,9 @@ def _resnet(workload: Workload, tf: Any, config: Any) -> Any:
         return tf.nn.relu(x + y)
 
     def loss_of(images: Any, labels: Any) -> Any:
+        images = tf.cast(
+            images, workload.dtype
+        )  # layers of version 1 compute in their inputs' type
         x = tf.nn.relu(convolve(images, 64, 7, 2))
         x = tf.layers.max_pooling2d(x, 3, 2, padding="same")
         for filters, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
