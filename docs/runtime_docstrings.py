@@ -1,7 +1,7 @@
 """A Griffe extension: documents functions that the source makes by calls (`abs = _unary(...)`).
 
-Griffe reads sources. Where that finds an attribute, or nothing, the signature and the docstring of
-the value at run time are taken.
+Griffe reads sources. Where that finds an attribute, or nothing, or a function whose decorator gives
+it other arguments, the signature and the docstring of the value at run time are taken.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RuntimeDocstrings(griffe.Extension):
                 if found is not None and found.is_class and not found.has_docstring:
                     target = found.final_target if isinstance(found, griffe.Alias) else found
                     target.docstring = _docstring(value, target)
-                elif found is None or not found.has_docstring:
+                elif found is None or not found.has_docstring or _is_adapted(found, value):
                     if name in parent.members:
                         parent.del_member(name)
                     parent.set_member(name, _described(parent, name, value))
@@ -46,6 +46,13 @@ def _found(parent: griffe.Object | griffe.Alias, name: str) -> griffe.Object | g
         return found if found.is_class or found.is_function else None
     except (KeyError, griffe.AliasResolutionError):
         return None
+
+
+def _is_adapted(found: griffe.Object | griffe.Alias, value: Any) -> bool:
+    """Whether a decorator has changed a function's arguments."""
+    if not found.is_function or not found.decorators:
+        return False
+    return [each.name for each in found.parameters] != list(inspect.signature(value).parameters)
 
 
 def _docstring(value: Any, owner: griffe.Object) -> griffe.Docstring:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from estimatorkit import wiring as wiring
 from estimatorkit.lazy import attach
-from estimatorkit.runtime.xla_flags import compile_without_unrolling
+from estimatorkit.runtime.xla.flags import compile_without_unrolling
 from estimatorkit.version import __version__ as __version__
 
 compile_without_unrolling()

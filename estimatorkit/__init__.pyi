@@ -6,7 +6,7 @@ from . import (
     initializers as initializers, inspection as inspection, io as io, keras as keras,
     layers as layers, linalg as linalg, lookup as lookup, losses as losses, math as math,
     metrics as metrics, nn as nn, projector as projector, python_io as python_io,
-    quantization as quantization, queue as queue,
+    queue as queue,
     random as random, saved_model as saved_model, sets as sets, signal as signal,
     sklearn as sklearn, sparse as sparse, strings as strings, summary as summary, train as train,
 )
@@ -32,10 +32,6 @@ from estimatorkit.ops.control.custom_gradients import (
     custom_gradient as custom_gradient, grad_pass_through as grad_pass_through,
     hessians as hessians,
 )
-from estimatorkit.ops.control.defun import recompute_grad as recompute_grad
-from estimatorkit.ops.control.gradient_tape import (
-    GradientTape as GradientTape, UnconnectedGradients as UnconnectedGradients,
-)
 from estimatorkit.ops.control.control_flow import (
     case as case, cond as cond, switch_case as switch_case, while_loop as while_loop,
 )
@@ -47,19 +43,20 @@ from estimatorkit.ops.control.tensor_array import TensorArray as TensorArray
 from estimatorkit.ops.control.jax_functions import jax_function as jax_function
 from estimatorkit.experiment.report_html import write_report as write_report
 from estimatorkit.experiment.tuning.search import tune as tune
-from estimatorkit.runtime.protos import (
+from estimatorkit.interop.protos import (
     ConfigProto as ConfigProto, Event as Event, GPUOptions as GPUOptions, GraphDef as GraphDef,
     GraphOptions as GraphOptions, HistogramProto as HistogramProto, MetaGraphDef as MetaGraphDef,
     NodeDef as NodeDef, OptimizerOptions as OptimizerOptions, RunMetadata as RunMetadata,
     RunOptions as RunOptions, SessionLog as SessionLog, Summary as Summary,
     SummaryMetadata as SummaryMetadata,
 )
-from estimatorkit.core.indexed_slices import (
-    IndexedSlices as IndexedSlices, IndexedSlicesSpec as IndexedSlicesSpec,
-)
+from estimatorkit.core.indexed_slices import IndexedSlices as IndexedSlices
+from estimatorkit.data.spec import IndexedSlicesSpec as IndexedSlicesSpec
 from estimatorkit.core.sparse_tensor import (
-    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
     SparseTensor as SparseTensor, SparseTensorValue as SparseTensorValue,
+)
+from estimatorkit.ops.sparse.sparse import (
+    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
 )
 from estimatorkit.core.shapes import TensorShape as TensorShape
 from estimatorkit.core.conversion import (
@@ -143,8 +140,11 @@ from estimatorkit.ops.array.array import (
 )
 from estimatorkit.core.builtin_ops import (
     group as group, identity as identity, no_op as no_op, placeholder as placeholder,
-    placeholder_with_default as placeholder_with_default, stop_gradient as stop_gradient, tuple_,
 )
+from estimatorkit.ops.array.array import (
+    placeholder_with_default as placeholder_with_default, stop_gradient as stop_gradient,
+)
+from estimatorkit.ops.control.control_flow import tuple_
 from estimatorkit.ops.array.joining import (
     concat as concat, split as split, stack as stack, unstack as unstack,
 )
@@ -163,7 +163,6 @@ from estimatorkit.ops.array.rearrange import (
     reverse as reverse, reverse_sequence as reverse_sequence, roll as roll,
     saturate_cast as saturate_cast, sequence_mask as sequence_mask,
 )
-from estimatorkit.ops.array.windows import strided_slice as strided_slice
 from estimatorkit.ops.array.gather_nd import (
     batch_gather as batch_gather, gather_nd as gather_nd, scatter_nd as scatter_nd,
     tensor_scatter_nd_add as tensor_scatter_nd_add, tensor_scatter_nd_max as tensor_scatter_nd_max,
@@ -235,20 +234,6 @@ from estimatorkit.ops.sparse.joining import (
     sparse_concat as sparse_concat, sparse_fill_empty_rows as sparse_fill_empty_rows,
     sparse_mask as sparse_mask, sparse_merge as sparse_merge,
 )
-from estimatorkit.ops.sparse.math import (
-    sparse_add as sparse_add, sparse_maximum as sparse_maximum, sparse_minimum as sparse_minimum,
-    sparse_reduce_max as sparse_reduce_max, sparse_reduce_max_sparse as sparse_reduce_max_sparse,
-    sparse_reduce_sum as sparse_reduce_sum, sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
-    sparse_softmax as sparse_softmax, sparse_to_indicator as sparse_to_indicator,
-)
-from estimatorkit.ops.sparse.products import (
-    sparse_matmul as sparse_matmul, sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
-)
-from estimatorkit.ops.sparse.segments import (
-    sparse_segment_mean as sparse_segment_mean, sparse_segment_sqrt_n as sparse_segment_sqrt_n,
-    sparse_segment_sum as sparse_segment_sum,
-)
-from estimatorkit.ops.sparse.sets import edit_distance as edit_distance
 from estimatorkit.ops.math.random import (
     multinomial as multinomial, random_normal as random_normal, random_shuffle as random_shuffle,
     random_uniform as random_uniform, truncated_normal as truncated_normal,
@@ -280,15 +265,6 @@ from estimatorkit.ops.queues.readers import (
     WholeFileReader as WholeFileReader,
 )
 from estimatorkit.ops.queues.queues import QueueBase as QueueBase
-from estimatorkit.ops.control.critical_section import CriticalSection as CriticalSection
-from estimatorkit.ops.queues.accumulators import (
-    ConditionalAccumulator as ConditionalAccumulator,
-    SparseConditionalAccumulator as SparseConditionalAccumulator,
-)
-from estimatorkit.ops.queues.queue_kinds import (
-    FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
-    RandomShuffleQueue as RandomShuffleQueue, StagingArea as StagingArea,
-)
 from estimatorkit.ops.text.strings import (
     decode_base64 as decode_base64, encode_base64 as encode_base64, regex_replace as regex_replace,
     string_strip as string_strip, substr as substr,
@@ -345,6 +321,11 @@ from estimatorkit.premade.classification_heads import (
     BinaryClassHead as BinaryClassHead, MultiClassHead as MultiClassHead,
 )
 from estimatorkit.premade.regression_head import RegressionHead as RegressionHead
+from estimatorkit.ops.queues.queue_kinds import (
+    FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
+    RandomShuffleQueue as RandomShuffleQueue, StagingArea as StagingArea,
+)
+from estimatorkit.compat.names.toplevel import *
 
 NotDifferentiable = no_gradient
 bool = bool_

@@ -1,1 +1,1 @@
-from estimatorkit.ops.text.audio import decode_wav as decode_wav, encode_wav as encode_wav
+from estimatorkit.compat.names.audio import *

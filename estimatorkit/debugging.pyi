@@ -14,9 +14,9 @@ from estimatorkit.ops.debug.checks import (
 from estimatorkit.ops.debug.debug import (
     Assert as Assert, verify_tensor_all_finite, check_numerics as check_numerics,
 )
-from estimatorkit.ops.debug.shape_checks import assert_shapes as assert_shapes
 from estimatorkit.ops.math.elementwise import (
     is_finite as is_finite, is_inf as is_inf, is_nan as is_nan,
 )
+from estimatorkit.compat.names.debugging import *
 
 assert_all_finite = verify_tensor_all_finite

@@ -1,6 +1,6 @@
 """Feature columns from a table: `infer` looks at its columns and proposes what to make of them.
 
-(This is no module of TensorFlow: that is `estimatorkit.feature_column`.) `InferredColumns` is the
+(TensorFlow has no such module: its own is `estimatorkit.feature_column`.) `InferredColumns` is the
 proposal: the columns, the features that they read (`prepare`), one line for each column that says
 why (`notes`), and Python source that makes the same (`code`), to be pasted and changed.
 """

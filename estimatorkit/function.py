@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from estimatorkit.compat.ops.control.defun import Defun
 from estimatorkit.lazy import listing
-from estimatorkit.ops.control.defun import Defun
 
 __all__ = ["Defun"]
 __dir__ = listing(__name__)

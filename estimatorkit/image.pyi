@@ -18,10 +18,6 @@ from estimatorkit.ops.image.shapes import (
     resize_image_with_crop_or_pad as resize_image_with_crop_or_pad, rot90 as rot90,
     transpose_image as transpose_image,
 )
-from estimatorkit.ops.image.patches import (
-    crop_and_resize as crop_and_resize, extract_glimpse as extract_glimpse,
-    extract_image_patches as extract_image_patches, extract_patches as extract_patches,
-)
 from estimatorkit.ops.image.color import (
     adjust_brightness as adjust_brightness, adjust_contrast as adjust_contrast,
     adjust_gamma as adjust_gamma, adjust_hue as adjust_hue, adjust_saturation as adjust_saturation,
@@ -31,35 +27,7 @@ from estimatorkit.ops.image.color import (
     rgb_to_yuv as rgb_to_yuv, yiq_to_rgb as yiq_to_rgb, yuv_to_rgb as yuv_to_rgb,
 )
 from estimatorkit.ops.array.random_draws import random_crop as random_crop
-from estimatorkit.ops.image.random import (
-    random_brightness as random_brightness, random_contrast as random_contrast,
-    random_flip_left_right as random_flip_left_right, random_flip_up_down as random_flip_up_down,
-    random_hue as random_hue, random_jpeg_quality as random_jpeg_quality,
-    random_saturation as random_saturation,
-    stateless_random_brightness as stateless_random_brightness,
-    stateless_random_contrast as stateless_random_contrast,
-    stateless_random_crop as stateless_random_crop,
-    stateless_random_flip_left_right as stateless_random_flip_left_right,
-    stateless_random_flip_up_down as stateless_random_flip_up_down,
-    stateless_random_hue as stateless_random_hue,
-    stateless_random_jpeg_quality as stateless_random_jpeg_quality,
-    stateless_random_saturation as stateless_random_saturation,
-)
-from estimatorkit.ops.image.boxes import (
-    draw_bounding_boxes as draw_bounding_boxes,
-    sample_distorted_bounding_box as sample_distorted_bounding_box,
-)
-from estimatorkit.ops.image.suppression import (
-    combined_non_max_suppression as combined_non_max_suppression,
-    non_max_suppression as non_max_suppression,
-    non_max_suppression_overlaps as non_max_suppression_overlaps,
-    non_max_suppression_padded as non_max_suppression_padded,
-    non_max_suppression_with_scores as non_max_suppression_with_scores,
-)
-from estimatorkit.ops.image.measures import (
-    image_gradients as image_gradients, psnr as psnr, sobel_edges as sobel_edges, ssim as ssim,
-    ssim_multiscale as ssim_multiscale, total_variation as total_variation,
-)
+from estimatorkit.compat.names.image import *
 
 resize = resize_images
 resize_with_pad = resize_image_with_pad

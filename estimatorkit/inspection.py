@@ -2,8 +2,7 @@
 
 `permutation_importance` asks how much worse a model gets when a feature's values are shuffled among
 the rows; `linear_weights` lists the weights of linear models, and of the linear part of wide and
-deep ones, with names that people know. `predict_table` predicts a whole table. (This is no module
-of TensorFlow.)
+deep ones, with readable names. `predict_table` predicts a table. (TensorFlow has no such module.)
 """
 
 from __future__ import annotations

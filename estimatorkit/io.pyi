@@ -18,13 +18,8 @@ from estimatorkit.ops.parsing.parsing import (
     parse_single_sequence_example as parse_single_sequence_example, SparseFeature as SparseFeature,
     VarLenFeature as VarLenFeature,
 )
-from estimatorkit.ops.parsing.protos import decode_proto as decode_proto
 from estimatorkit.ops.text.strings import (
     decode_base64 as decode_base64, encode_base64 as encode_base64,
-)
-from estimatorkit.ops.queues.queue_kinds import (
-    PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
-    RandomShuffleQueue as RandomShuffleQueue,
 )
 from estimatorkit.ops.queues.queues import QueueBase as QueueBase
 from estimatorkit.ops.image.encoding import encode_jpeg as encode_jpeg, encode_png as encode_png
@@ -34,4 +29,8 @@ from estimatorkit.ops.image.files import (
     decode_png as decode_png, extract_jpeg_shape as extract_jpeg_shape, is_jpeg as is_jpeg,
 )
 from estimatorkit.interop.graph_util import write_graph as write_graph
-from estimatorkit.train.queues.input_producers import match_filenames_once as match_filenames_once
+from estimatorkit.ops.queues.queue_kinds import (
+    PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
+    RandomShuffleQueue as RandomShuffleQueue,
+)
+from estimatorkit.compat.names.io import *

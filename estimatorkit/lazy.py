@@ -55,8 +55,11 @@ def stub_places(module: str, stub: Path) -> dict[str, str]:
         module: the module's name.
         stub: its stub, which consists of `from place import name as name` (without `as`, the name
             is not public) and of `other = name`. `from . import name as name` is a submodule;
-            `from place import *` has all names of another module's stub.
+            `from place import *` has all names of another module's stub, and of none if there is
+            no such stub: the package works without `compat`, which lists its names itself.
     """
+    if not stub.exists():
+        return {}
     imported: dict[str, str] = {}
     public: dict[str, str] = {}
     for node in ast.parse(stub.read_bytes()).body:
@@ -190,5 +193,5 @@ def _is_own(module: str, name: str, value: Any) -> bool:
         return False
     home = getattr(value, "__module__", None)
     if home is None:  # a number, a text, a list of these
-        return name.isupper()
+        return name.isupper() and name != "TYPE_CHECKING"
     return bool(home == module or home.startswith(f"{module}."))

@@ -5,16 +5,6 @@ from estimatorkit.ops.linalg.matrices import (
 from estimatorkit.ops.linalg.decompositions import (
     self_adjoint_eig, self_adjoint_eigvals, expm as expm, qr as qr, svd as svd,
 )
-from estimatorkit.ops.linalg.lu import (
-    lu as lu, lu_matrix_inverse as lu_matrix_inverse, lu_reconstruct as lu_reconstruct,
-    lu_solve as lu_solve,
-)
-from estimatorkit.ops.linalg.matrix_functions import (
-    logm as logm, matrix_rank as matrix_rank, pinv as pinv, sqrtm as sqrtm,
-)
-from estimatorkit.ops.linalg.tridiagonal import (
-    tridiagonal_matmul as tridiagonal_matmul, tridiagonal_solve as tridiagonal_solve,
-)
 from estimatorkit.ops.linalg.diagonals import (
     matrix_band_part, matrix_diag, matrix_diag_part, eye as eye,
     matrix_transpose as matrix_transpose, matrix_set_diag, tensor_diag as tensor_diag,
@@ -27,6 +17,7 @@ from estimatorkit.ops.linalg.products import (
 from estimatorkit.ops.math.linalg import matmul as matmul
 from estimatorkit.ops.nn.nn import l2_normalize as l2_normalize
 from estimatorkit.train.optimizers.clip import global_norm as global_norm
+from estimatorkit.compat.names.linalg import *
 
 det = matrix_determinant
 inv = matrix_inverse

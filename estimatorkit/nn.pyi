@@ -1,4 +1,3 @@
-from estimatorkit.layers.recurrent import rnn_cell as rnn_cell
 from estimatorkit.ops.nn.nn import (
     batch_normalization as batch_normalization, bias_add as bias_add, dropout as dropout,
     elu as elu, l2_loss as l2_loss, l2_normalize as l2_normalize, leaky_relu as leaky_relu,
@@ -54,28 +53,7 @@ from estimatorkit.ops.nn.embedding import (
     embedding_lookup as embedding_lookup, embedding_lookup_sparse as embedding_lookup_sparse,
     safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
 )
-from estimatorkit.ops.nn.candidates import (
-    all_candidate_sampler as all_candidate_sampler,
-    compute_accidental_hits as compute_accidental_hits,
-    fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
-    log_uniform_candidate_sampler as log_uniform_candidate_sampler, nce_loss as nce_loss,
-    sampled_softmax_loss as sampled_softmax_loss,
-    uniform_candidate_sampler as uniform_candidate_sampler,
-)
-from estimatorkit.ops.nn.ctc import (
-    collapse_repeated as collapse_repeated, ctc_loss as ctc_loss, ctc_loss_v2 as ctc_loss_v2,
-    ctc_unique_labels as ctc_unique_labels,
-)
-from estimatorkit.ops.nn.ctc_decoders import (
-    ctc_beam_search_decoder as ctc_beam_search_decoder,
-    ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2,
-    ctc_greedy_decoder as ctc_greedy_decoder,
-)
-from estimatorkit.layers.recurrent.rnn import (
-    bidirectional_dynamic_rnn as bidirectional_dynamic_rnn, dynamic_rnn as dynamic_rnn,
-    raw_rnn as raw_rnn, static_bidirectional_rnn as static_bidirectional_rnn,
-    static_rnn as static_rnn, static_state_saving_rnn as static_state_saving_rnn,
-)
+from estimatorkit.compat.names.nn import *
 
 conv3d_backprop_filter = conv3d_backprop_filter_v2
 depthwise_conv2d_native_backprop_filter = depthwise_conv2d_backprop_filter

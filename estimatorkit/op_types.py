@@ -1,28 +1,59 @@
-"""Every module that registers op types outside `ops`, imported.
+"""Which modules register op types beside those that `ops.all_ops` imports.
 
-A process that runs a graph of another needs the rows of all op types, also of those whose modules
-it has had no reason to import.
+Each is imported when one of its op types is looked up: a process that runs the graph of another, or
+reads a `GraphDef`, needs the rows of modules that it has had no reason to import.
 """
 
 from __future__ import annotations
 
-from estimatorkit.data import (
-    dataset_values as dataset_values,
-    experimental as experimental,
-    iterator_ops as iterator_ops,
-    traced_functions as traced_functions,
+import contextlib
+
+from estimatorkit.core.registry import add_ops
+
+add_ops("estimatorkit.ops.variables.initializers", "OrthogonalBasis")
+add_ops("estimatorkit.data.dataset_values", "DatasetToSingleElement ReduceDataset")
+add_ops("estimatorkit.data.experimental", "SparseRowShape")
+add_ops(
+    "estimatorkit.data.iterator_ops",
+    "Iterator IteratorGetNext IteratorGetNextOf IteratorToStringHandle MakeIterator",
 )
-from estimatorkit.data.readers import record_writing as record_writing
-from estimatorkit.estimator.serving import exported_module as exported_module
-from estimatorkit.layers.metrics import ranking as ranking, thresholds as thresholds
-from estimatorkit.premade import label_names as label_names, multi_label_head as multi_label_head
-from estimatorkit.train.optimizers import (
-    contrib_rules as contrib_rules,
-    keras_rules as keras_rules,
-    optimizer_rules as optimizer_rules,
-    sync_replicas_optimizer as sync_replicas_optimizer,
+add_ops(
+    "estimatorkit.data.optional",
+    "IteratorGetNextAsOptional OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone",
 )
-from estimatorkit.train.queues import (
-    input_producers as input_producers,
-    sparse_batches as sparse_batches,
+add_ops("estimatorkit.data.readers.record_writing", "DatasetToTFRecord")
+add_ops("estimatorkit.data.traced_functions", "DatasetVariant")
+add_ops(
+    "estimatorkit.layers.metrics.ranking",
+    "GroupedListSums KeepExamples KeptExamples RankedListSums",
 )
+add_ops("estimatorkit.layers.metrics.thresholds", "ConfusionCounts")
+add_ops("estimatorkit.train.optimizers.deduplicate_slices", "SumRepeatedRows")
+add_ops(
+    "estimatorkit.train.optimizers.optimizer_rules",
+    "ApplyAdadelta ApplyAdagrad ApplyAdagradDA ApplyAdam ApplyCenteredRMSProp ApplyFtrl "
+    "ApplyGradientDescent ApplyMomentum ApplyNesterovMomentum ApplyProximalAdagrad "
+    "ApplyProximalGradientDescent ApplyRMSProp ApplyRowwiseAdagrad SparseApplyAdadelta "
+    "SparseApplyAdagrad SparseApplyAdagradDA SparseApplyAdam SparseApplyCenteredRMSProp "
+    "SparseApplyFtrl SparseApplyGradientDescent SparseApplyMomentum SparseApplyNesterovMomentum "
+    "SparseApplyProximalAdagrad SparseApplyProximalGradientDescent SparseApplyRMSProp "
+    "SparseApplyRowwiseAdagrad",
+)
+add_ops(
+    "estimatorkit.train.optimizers.keras_rules",
+    "ApplyAdaMax ApplyAdamWithAmsgrad ApplyKerasCenteredRMSProp ApplyKerasMomentum "
+    "ApplyKerasNesterovMomentum ApplyKerasRMSProp ApplyNadam SparseApplyAdaMax "
+    "SparseApplyAdamWithAmsgrad SparseApplyKerasCenteredRMSProp SparseApplyKerasMomentum "
+    "SparseApplyKerasNesterovMomentum SparseApplyKerasRMSProp SparseApplyNadam",
+)
+add_ops("estimatorkit.estimator.serving.exported_module", "ExportedModule")
+add_ops("estimatorkit.premade.label_names", "LabelIds")
+add_ops("estimatorkit.premade.multi_label_head", "LabelIndicator")
+
+
+with contextlib.suppress(ModuleNotFoundError):  # the package also works without `compat`
+    import estimatorkit.compat.op_types  # noqa: F401
+
+
+def load() -> None:
+    """Does nothing; importing this module tells the registry."""

@@ -2,7 +2,7 @@
 
 `SKClassifier` and `SKRegressor` wrap any estimator, by name or as a function that makes one;
 `SKDNNClassifier`, `SKLinearRegressor` and the other `SK<name>` are those of the premade ones.
-(This is no module of TensorFlow; `SKCompat` of its early versions was less.)
+(TensorFlow has no such module; `SKCompat` of its early versions was less.)
 
 A fitted wrapper owns a model folder, temporary unless `model_dir` is given, which is removed when
 the wrapper is collected. A copy (`copy.deepcopy`, or by joblib to another process) carries the

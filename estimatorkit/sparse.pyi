@@ -10,14 +10,7 @@ from estimatorkit.ops.sparse.counts import sparse_bincount, sparse_cross, sparse
 from estimatorkit.ops.sparse.joining import (
     sparse_concat, sparse_fill_empty_rows, sparse_mask, sparse_merge,
 )
-from estimatorkit.ops.sparse.math import (
-    sparse_add, sparse_maximum, sparse_minimum, sparse_reduce_max, sparse_reduce_max_sparse,
-    sparse_reduce_sum, sparse_reduce_sum_sparse, sparse_softmax, sparse_to_indicator,
-)
-from estimatorkit.ops.sparse.products import map_values as map_values, sparse_tensor_dense_matmul
-from estimatorkit.ops.sparse.segments import (
-    sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum,
-)
+from estimatorkit.compat.names.sparse import *
 
 placeholder = sparse_placeholder
 to_dense = sparse_tensor_to_dense
@@ -36,17 +29,3 @@ concat = sparse_concat
 fill_empty_rows = sparse_fill_empty_rows
 mask = sparse_mask
 merge = sparse_merge
-add = sparse_add
-maximum = sparse_maximum
-minimum = sparse_minimum
-reduce_max = sparse_reduce_max
-reduce_max_sparse = sparse_reduce_max_sparse
-reduce_sum = sparse_reduce_sum
-reduce_sum_sparse = sparse_reduce_sum_sparse
-softmax = sparse_softmax
-to_indicator = sparse_to_indicator
-matmul = sparse_tensor_dense_matmul
-sparse_dense_matmul = sparse_tensor_dense_matmul
-segment_mean = sparse_segment_mean
-segment_sqrt_n = sparse_segment_sqrt_n
-segment_sum = sparse_segment_sum

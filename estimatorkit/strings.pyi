@@ -10,9 +10,6 @@ from estimatorkit.ops.text.string_pieces import (
     bytes_split as bytes_split, string_format, string_join, reduce_join as reduce_join,
     split as split,
 )
-from estimatorkit.ops.text.string_groups import (
-    ngrams as ngrams, unsorted_segment_join as unsorted_segment_join,
-)
 from estimatorkit.ops.text.unicode import (
     unicode_decode as unicode_decode, unicode_decode_with_offsets as unicode_decode_with_offsets,
     unicode_encode as unicode_encode, unicode_split as unicode_split,

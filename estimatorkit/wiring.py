@@ -14,6 +14,7 @@ from estimatorkit.lazy import LazyFunctions, connect
 connect(
     {
         "ops": LazyFunctions("estimatorkit.ops.all_ops"),
+        "op_types": LazyFunctions("estimatorkit.op_types"),
         "indexing": LazyFunctions("estimatorkit.ops.array.indexing"),
         "gather_nd": LazyFunctions("estimatorkit.ops.array.gather_nd"),
         "variable_updates": LazyFunctions("estimatorkit.ops.variables.variable_updates"),
@@ -22,6 +23,9 @@ connect(
         "graph_util": LazyFunctions("estimatorkit.interop.graph_util"),
         "graph_dot": LazyFunctions("estimatorkit.interop.graph_dot"),
         "verification": LazyFunctions("estimatorkit.core.verify"),
+        "step_checks": LazyFunctions("estimatorkit.runtime.steps.step_checks"),
+        "partial_run": LazyFunctions("estimatorkit.runtime.steps.partial_run"),
+        "local_loop": LazyFunctions("estimatorkit.runtime.steps.local_loop"),
         "servers": LazyFunctions("estimatorkit.distribute.tasks.task_cluster"),
         "list_files": LazyFunctions("estimatorkit.data.readers.list_files"),
         "data_experimental": LazyFunctions("estimatorkit.data.experimental"),
@@ -33,11 +37,11 @@ connect(
         "model_saving": LazyFunctions("estimatorkit.keras.engine.saving"),
         "loss_scaling": LazyFunctions("estimatorkit.keras.mixed_precision.loss_scale_optimizer"),
         "column_configs": LazyFunctions("estimatorkit.layers.feature_column.configs"),
-        "divergence": LazyFunctions("estimatorkit.layers.distributions.divergence"),
     }
 )
 
 if TYPE_CHECKING:  # that the modules have the functions, with these arguments
+    from estimatorkit import op_types
     from estimatorkit.core import ports, verify
     from estimatorkit.data import (
         dataset_values,
@@ -53,6 +57,7 @@ if TYPE_CHECKING:  # that the modules have the functions, with these arguments
     from estimatorkit.ops.variables import variable_updates
 
     ports.ops = all_ops
+    ports.op_types = op_types
     ports.indexing = indexing
     ports.gather_nd = gather_nd
     ports.variable_updates = variable_updates

@@ -1,4 +1,4 @@
-"""Parametrization whose cases are run by `make test-all`, and a few of them by `make test`."""
+"""Parametrization that runs all cases in `make test-all`, and a few of them in `make test`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code blocks of README and docs run, and print what the pages say; links lead somewhere."""
+"""The code blocks of README and docs run, and print what the pages show; links resolve."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ RUN = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN, ids=relative)
-def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+def test_page_code_runs(page: Path, tmp_path: Path) -> None:
     wrong = run_page(page, tmp_path)
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_runner_itself(tmp_path: Path) -> None:
+def test_page_runner(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     code = "```python\nx = 1.25\nprint(x)\n```\n\n```text\n{}\n```\n\n```console\n$ echo {}\n```\n"
     page.write_text(code.format("1.2...", "yes"))
@@ -49,7 +49,7 @@ def test_the_runner_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative)
-def test_links_to_files_lead_somewhere(page: Path) -> None:
+def test_file_links_resolve(page: Path) -> None:
     for target in LINK.findall(re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)):
         if "://" not in target and not target.startswith(("#", "mailto:")):
             assert (page.parent / target.partition("#")[0]).exists(), f"{relative(page)}: {target}"

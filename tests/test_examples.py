@@ -1,4 +1,4 @@
-"""The examples run, and learn what they say."""
+"""The examples run, and learn."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ ROOT = Path(__file__).parent.parent
 
 EXECUTABLES = {
     # A block of steps, an evaluation and the predictions.
-    "test_iris_learns_with_each_seed": 3,
+    "test_iris_learns_with_every_seed": 3,
     # A step, the cost, and the formula.
-    "test_ridge_regression_finds_what_the_formula_says": 3,
+    "test_ridge_regression_matches_closed_form": 3,
     # For feeds and for a dataset: a step, and the test; and the loss of a batch.
-    "test_mnist_softmax_is_the_same_by_feeds_and_by_a_dataset": 5,
+    "test_mnist_softmax_feeds_match_dataset": 5,
     # Training, evaluation of full and partial batches, four exports, and the loaded one's answers.
-    "test_mnist_dnn_exports_the_best_of_its_evaluations": 8,
+    "test_mnist_dnn_exports_best_evaluation": 8,
     # The same, step by step because of convolutions.
-    "test_mnist_cnn_learns_and_its_export_answers": 9,
+    "test_mnist_cnn_learns_and_serves": 9,
     # Keras's training and evaluation, and the estimator's; full and partial batches of each.
-    "test_mnist_keras_hands_its_weights_to_the_estimator": 10,
-    "test_census_learns_more_than_always_no": 3,
+    "test_mnist_keras_passes_weights_to_estimator": 10,
+    "test_census_beats_majority": 3,
     # Five models: a block of steps and an evaluation of each.
-    "test_automobile_prices_are_told_better_than_by_their_mean": 10,
+    "test_automobile_beats_mean": 10,
 }
 """How many executables XLA makes in each example."""
 
@@ -57,8 +57,9 @@ def load_example(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @sweep("seed", [1, 2, 3, 4, 5], quick=2)
-def test_iris_learns_with_each_seed(
+def test_iris_learns_with_every_seed(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = load_example("iris").main(train_steps=1000, seed=seed, model_dir=str(tmp_path))
@@ -81,7 +82,7 @@ def few_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tf.datasets.mnist, "load_data", lambda: few)
 
 
-def test_ridge_regression_finds_what_the_formula_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ridge_regression_matches_closed_form(capsys: pytest.CaptureFixture[str]) -> None:
     result = load_example("ridge_regression").main()
     assert result["difference"] < 1e-3
     assert result["cost"] == pytest.approx(result["least_cost"], rel=1e-4)
@@ -93,7 +94,7 @@ def test_ridge_regression_finds_what_the_formula_says(capsys: pytest.CaptureFixt
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_digits")
-def test_mnist_softmax_is_the_same_by_feeds_and_by_a_dataset() -> None:
+def test_mnist_softmax_feeds_match_dataset() -> None:
     result = load_example("mnist_softmax").main(steps=300)
     assert result["accuracy"] >= 0.8
     assert result["accuracy_by_dataset"] == pytest.approx(result["accuracy"], abs=0.005)
@@ -101,7 +102,7 @@ def test_mnist_softmax_is_the_same_by_feeds_and_by_a_dataset() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_digits")
-def test_mnist_dnn_exports_the_best_of_its_evaluations(
+def test_mnist_dnn_exports_best_evaluation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = load_example("mnist_dnn").main(steps=60, seed=1, model_dir=str(tmp_path))
@@ -115,7 +116,7 @@ def test_mnist_dnn_exports_the_best_of_its_evaluations(
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_digits")
 @pytest.mark.parametrize("network", ["slides", "tutorial"])
-def test_mnist_cnn_learns_and_its_export_answers(
+def test_mnist_cnn_learns_and_serves(
     network: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = {"epochs": 1, "seed": 1} if network == "slides" else {"epochs": 0.05, "test_examples": 10}
@@ -133,7 +134,7 @@ def test_mnist_cnn_learns_and_its_export_answers(
 
 
 @pytest.mark.slow
-def test_mnist_keras_hands_its_weights_to_the_estimator(
+def test_mnist_keras_passes_weights_to_estimator(
     few_digits: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = load_example("mnist_keras").main(
@@ -148,7 +149,7 @@ def test_mnist_keras_hands_its_weights_to_the_estimator(
 
 
 @pytest.mark.slow
-def test_census_learns_more_than_always_no(
+def test_census_beats_majority(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("census").parent))
@@ -166,7 +167,7 @@ def test_census_learns_more_than_always_no(
 
 
 @pytest.mark.slow
-def test_automobile_prices_are_told_better_than_by_their_mean(
+def test_automobile_beats_mean(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("automobile").parent))
@@ -179,7 +180,7 @@ def test_automobile_prices_are_told_better_than_by_their_mean(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("diabetes", 0.3), ("criteo", 0.5)])
-def test_tables_by_command(name: str, least: float, tmp_path: Path) -> None:
+def test_table_examples_by_command(name: str, least: float, tmp_path: Path) -> None:
     environment = dict(os.environ)
     if name != "diabetes":
         environment["ESTIMATORKIT_DATA_DIR"] = str(data_dir(name).parent)

@@ -60,7 +60,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.slow
-def test_weights_have_the_names_of_words_ranges_and_combinations(model: Any) -> None:
+def test_weight_names_of_words_buckets_and_crosses(model: Any) -> None:
     frame = linear_weights(model)
     assert list(frame.columns) == ["column", "value", "weight"]
     by_name = {(row.column, row.value): row.weight for row in frame.itertuples()}
@@ -80,7 +80,8 @@ def test_weights_have_the_names_of_words_ranges_and_combinations(model: Any) -> 
     )
 
 
-def test_the_names_of_a_cross_are_those_of_the_buckets_that_are_used(model: Any) -> None:
+@pytest.mark.slow
+def test_cross_names_of_used_buckets(model: Any) -> None:
     # The logit of a row, less what its number and word give, is the weight of its combination.
     weights = linear_weights(model)
     crossed = weights[weights["column"] == "color_X_x_bucketized"]
@@ -106,7 +107,7 @@ def test_the_names_of_a_cross_are_those_of_the_buckets_that_are_used(model: Any)
     repeats=st.sampled_from([1, 40]),  # each is a compilation
     metric=st.sampled_from(["accuracy", "log_loss", "auc"]),
 )
-def test_a_feature_without_influence_has_importance_0(
+def test_irrelevant_feature_has_importance_0(
     model: Any, seed: int, repeats: int, metric: str
 ) -> None:
     features, labels = table()
@@ -119,7 +120,7 @@ def test_a_feature_without_influence_has_importance_0(
 
 
 @pytest.mark.slow
-def test_importance_is_what_shuffling_by_hand_gives_in_few_calls(
+def test_importance_matches_manual_shuffling_in_few_calls(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features, labels = table()
@@ -161,7 +162,7 @@ def accuracy(labels: Any, predictions: Any) -> float:
     return float(np.mean(predictions["class_ids"][:, 0] == labels))
 
 
-def test_a_model_without_a_linear_part_says_so(tmp_path: Path) -> None:
+def test_model_without_linear_part_raises(tmp_path: Path) -> None:
     deep = tf.estimator.DNNClassifier([2], [fc.numeric_column("x")], str(tmp_path))
     with pytest.raises(ValueError, match="no linear part"):
         linear_weights(deep)

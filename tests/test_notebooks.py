@@ -60,7 +60,7 @@ def test_cells_show_tables(name: str, part: str, outputs: dict[str, list[Any]]) 
     assert part.lower() in shown(outputs[name], "text/html").lower()
 
 
-def test_a_progress_bar_stays_short(outputs: dict[str, list[Any]]) -> None:
+def test_progress_bar_stays_short(outputs: dict[str, list[Any]]) -> None:
     text = "".join(each.text for each in outputs["progress"] if each.output_type == "stream")
     assert "Epoch 2/2" in text
     assert len([line for line in text.split("\n") if line.split("\r")[-1].strip()]) <= 6

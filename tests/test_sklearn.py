@@ -1,4 +1,4 @@
-"""`estimatorkit.sklearn` in scikit-learn's own tools, and scikit-learn's checks of estimators."""
+"""`estimatorkit.sklearn` in scikit-learn's own tools, and scikit-learn's estimator checks."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def two_classes(rows: int = 96) -> tuple[NDArray[Any], NDArray[Any]]:
 @parametrize_with_checks(
     CHECKED, expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL, xfail_strict=True
 )
-def test_all_checks(estimator: Any, check: Callable[[Any], None]) -> None:
+def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
 
 @pytest.mark.slow
-def test_words_as_labels_and_columns_of_a_frame_of_all_kinds() -> None:
+def test_string_labels_and_mixed_frame_columns() -> None:
     X, y = two_classes(160)
     frame = pd.DataFrame(
         {
@@ -86,7 +86,7 @@ def test_words_as_labels_and_columns_of_a_frame_of_all_kinds() -> None:
 
 
 @pytest.mark.slow
-def test_a_copy_predicts_the_same_and_the_folder_goes_with_the_model() -> None:
+def test_copy_predicts_the_same_and_folder_follows_model() -> None:
     X, y = two_classes()
     model = SKLinearClassifier(epochs=2, random_state=3).fit(X, y)
     folder = model.model_dir_
@@ -106,7 +106,7 @@ def test_a_copy_predicts_the_same_and_the_folder_goes_with_the_model() -> None:
 
 
 @pytest.mark.slow
-def test_random_state_is_the_model_to_the_bit_and_columns_are_standardized() -> None:
+def test_random_state_is_reproducible_and_columns_are_standardized() -> None:
     X, y = two_classes()
     one, same, raw = (
         SKLinearClassifier(epochs=2, random_state=seed, standardize=standardize).fit(X, y)
@@ -138,7 +138,7 @@ def test_searches_pipelines_and_calibration() -> None:
 
 
 @pytest.mark.slow
-def test_weights_and_training_on() -> None:
+def test_sample_weights_and_partial_fit() -> None:
     X = np.zeros((40, 1))
     y = np.arange(40) % 2
     model = SKBaselineClassifier(epochs=40, optimizer=lambda: tf.train.AdamOptimizer(0.1))
@@ -153,7 +153,7 @@ def test_weights_and_training_on() -> None:
 
 
 @pytest.mark.slow
-def test_training_ends_when_the_loss_on_rows_set_aside_does_not_shrink() -> None:
+def test_early_stopping_on_validation_loss() -> None:
     X, _ = two_classes(64)
     y = np.random.default_rng(5).integers(0, 2, 64)  # nothing to learn
     model = SKDNNClassifier(
@@ -178,7 +178,7 @@ def test_training_ends_when_the_loss_on_rows_set_aside_does_not_shrink() -> None
 
 
 @pytest.mark.slow
-def test_a_loss_on_rows_set_aside_may_be_infinite() -> None:
+def test_validation_loss_may_be_infinite() -> None:
     X, y = np.arange(8.0)[:, None], np.zeros(8)
     settings = {"epochs": 3, "validation_fraction": 0.5, "patience": 2, "random_state": 0}
     model = SKLinearRegressor(**settings)
@@ -189,7 +189,7 @@ def test_a_loss_on_rows_set_aside_may_be_infinite() -> None:
     assert (model.best_epoch_, len(model.history_)) == (1, 3)
 
 
-def test_arguments_of_the_estimator_are_parameters_before_they_are_given() -> None:
+def test_estimator_arguments_are_parameters() -> None:
     model = SKClassifier("DNNClassifier").set_params(hidden_units=(3,), dropout=0.5, epochs=2)
     assert model.get_params()["hidden_units"] == (3,)
     with pytest.raises(ValueError, match="did you mean 'dropout'"):
@@ -199,7 +199,7 @@ def test_arguments_of_the_estimator_are_parameters_before_they_are_given() -> No
 
 
 @pytest.mark.slow
-def test_several_labels_a_row_and_a_model_of_ones_own(tmp_path: Path) -> None:
+def test_multilabel_and_custom_models(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     X = random.normal(size=(128, 2))
     y = np.stack([X[:, 0], -X[:, 1]], axis=1)
@@ -231,7 +231,7 @@ def test_several_labels_a_row_and_a_model_of_ones_own(tmp_path: Path) -> None:
         (SKDNNRegressor(), sparse.csr_array([[1.0], [2.0]]), TypeError, "[Ss]parse"),
     ],
 )
-def test_what_does_not_fit_is_said(model: Any, X: Any, error: type[Exception], said: str) -> None:
+def test_invalid_input_raises(model: Any, X: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         model.fit(X, [0, 1])
     with pytest.raises(NotFittedError):
@@ -240,7 +240,8 @@ def test_what_does_not_fit_is_said(model: Any, X: Any, error: type[Exception], s
         SKDNNRegressor().set_params(epoch=3)
 
 
-def test_what_a_column_becomes_does_not_depend_on_the_others() -> None:
+@pytest.mark.slow
+def test_columns_are_converted_independently() -> None:
     random = np.random.default_rng(0)
     columns: dict[str, Any] = {
         "kind": pd.Categorical(random.integers(0, 3, 90)),

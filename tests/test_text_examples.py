@@ -1,4 +1,4 @@
-"""The examples on text run small, and learn what they say."""
+"""The text examples run on small data, and learn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def reviews(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_word2vec_brings_numerals_together(
+def test_word2vec_groups_numerals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = data_dir("text")
@@ -53,7 +53,7 @@ def test_analogies_are_counted(tmp_path: Path) -> None:
     assert load_example("word2vec").analogies("abcdx", other, questions) == (0, 2)
 
 
-def test_sentence_cnn_begins_with_rows_learnt_elsewhere(tmp_path: Path) -> None:
+def test_sentence_cnn_starts_with_pretrained_rows(tmp_path: Path) -> None:
     module = load_example("sentence_cnn")
     learnt = np.array([[1, 2], [-3, 4]], np.float32)
     np.savez(tmp_path / "vectors.npz", words=np.array(["film", "dull"]), vectors=learnt)
@@ -71,7 +71,7 @@ def test_sentence_cnn_begins_with_rows_learnt_elsewhere(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("reviews")
-def test_sentence_cnn_tells_praise(tmp_path: Path) -> None:
+def test_sentence_cnn_detects_praise(tmp_path: Path) -> None:
     result = load_example("sentence_cnn").main(
         epochs=3, filters=16, seed=1, model_dir=str(tmp_path)
     )
@@ -82,7 +82,7 @@ def test_sentence_cnn_tells_praise(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("reviews")
-def test_text_lstm_tells_praise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_lstm_detects_praise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = load_example("text_lstm").main(
         epochs=3, units=16, embedding_size=32, seed=1, model_dir=str(tmp_path)
     )

@@ -1,4 +1,4 @@
-"""Type checkers know the public API: mypy and Pyright report wrong uses, and no right ones.
+"""Type checkers know the public API: mypy and Pyright report wrong uses only.
 
 basedpyright is Pyright from the Python Package Index; the other needs npm.
 """
@@ -67,7 +67,7 @@ def checked(folder: Path) -> Path:
     return folder
 
 
-def test_there_are_enough_uses() -> None:
+def test_enough_uses_are_checked() -> None:
     assert len(expected()) >= LEAST
     right = (FILES / "right.py").read_text("utf-8")
     assert len(re.findall(r"\b(?:tf1?|rnn)\.\w", right)) >= LEAST
@@ -82,7 +82,7 @@ def test_checkers_report_wrong_uses_only(
 
 
 @pytest.mark.slow
-def test_a_wheel_has_the_types(tmp_path: Path) -> None:
+def test_wheel_has_types(tmp_path: Path) -> None:
     """In an environment that has the wheel and, of its requirements, those of this one."""
     wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
     subprocess.run([*wheel, str(ROOT)], check=True, capture_output=True)
@@ -101,14 +101,14 @@ def test_a_wheel_has_the_types(tmp_path: Path) -> None:
         assert run(python, checked(folder)) == expected()
 
 
-def test_the_stubs_of_compat_are_those_of_its_tables() -> None:
+def test_compat_stubs_match_tables() -> None:
     """Installing the package writes them; `python -m estimatorkit.compat.stubs` does it again."""
     folder = ROOT / "estimatorkit" / "compat" / "v1"
     for path, text in stubs.stubs():
         assert (folder / path).read_text("utf-8") == text, path
 
 
-def test_stubs_of_compat_name_what_is_there() -> None:
+def test_compat_stubs_name_existing_objects() -> None:
     def check(module: types.ModuleType, path: str) -> None:
         (text,) = (text for name, text in stubs.stubs() if name == path)
         names = re.findall(r"^from estimatorkit\S* import \w+ as ([a-z]\w+)$", text, re.MULTILINE)
@@ -123,7 +123,7 @@ def parameters(of: Mapping[str, inspect.Parameter]) -> list[tuple[str, object, o
     return [(each.name, each.kind, each.default) for each in of.values()]
 
 
-def test_the_stub_of_layer_functions_has_their_parameters() -> None:
+def test_layer_function_stub_matches_parameters() -> None:
     space: dict[str, object] = {}
     text = Path(functional.__file__).with_suffix(".pyi").read_text("utf-8")
     exec(compile(text, "stub", "exec"), space)  # noqa: S102

@@ -19,17 +19,17 @@ TYPED = {
 
 
 @pytest.mark.parametrize("name", lazy._connected)
-def test_the_module_exists(name: str) -> None:
+def test_module_exists(name: str) -> None:
     importlib.import_module(lazy._connected[name]._module)
 
 
 @pytest.mark.parametrize("port", TYPED.values(), ids=TYPED)
-def test_a_port_has_the_functions_of_its_module(port: lazy.Port) -> None:
+def test_port_calls_module(port: lazy.Port) -> None:
     module = importlib.import_module(lazy._connected[port._name]._module)
     name = next(each for each in lazy.public_names(module) if callable(getattr(module, each)))
     assert getattr(port, name) is getattr(module, name)
 
 
-def test_nothing_is_connected() -> None:
+def test_unconnected_port_raises() -> None:
     with pytest.raises(RuntimeError, match="nothing is connected to the port 'other'"):
         lazy.Port("other").call()

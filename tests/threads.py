@@ -1,4 +1,4 @@
-"""The threads of a test: those that it has started, not those that earlier tests left to end."""
+"""The threads of a test: those it has started, without those left by earlier tests."""
 
 from __future__ import annotations
 

@@ -73,17 +73,6 @@ text = '{"features": {"feature": {"age": {"int64List": {"value": ["31"]}}}}}'
 features = {"age": tf.FixedLenFeature([], tf.int64)}
 tf.io.parse_single_example(tf.io.decode_json_example(text), features)
 
-# %% decode_proto
-from google.protobuf import descriptor_pb2  # its messages are known to the program
-
-file = descriptor_pb2.FileDescriptorProto(name="a.proto", dependency=["b.proto", "c.proto"])
-tf.io.decode_proto(
-    [file.SerializeToString()],
-    "google.protobuf.FileDescriptorProto",
-    ["name", "dependency"],
-    [tf.string, tf.string],
-)[1]
-
 # %% decode_raw
 tf.io.decode_raw(b"\x01\x00\x02\x00", tf.int16)
 

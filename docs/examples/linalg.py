@@ -66,22 +66,6 @@ times = tf.constant([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
 intercept_and_slope = tf.linalg.lstsq(times, [[1.0], [3.0], [5.0]])
 intercept_and_slope
 
-# %% lu
-lower_upper, permutation = tf.linalg.lu([[1.0, 2.0], [4.0, 6.0]])
-lower_upper, permutation
-
-# %% lu_matrix_inverse
-matrix = tf.constant([[1.0, 2.0], [4.0, 6.0]])
-inverse = tf.linalg.lu_matrix_inverse(*tf.linalg.lu(matrix))
-inverse, tf.matmul(matrix, inverse)
-
-# %% lu_reconstruct
-tf.linalg.lu_reconstruct(*tf.linalg.lu([[1.0, 2.0], [4.0, 6.0]]))
-
-# %% lu_solve
-lower_upper, permutation = tf.linalg.lu([[1.0, 2.0], [4.0, 6.0]])
-tf.linalg.lu_solve(lower_upper, permutation, [[5.0], [16.0]])
-
 # %% matmul
 first, second = tf.constant([[1, 2], [3, 4]]), tf.constant([[1, 0], [1, 10]])
 tf.linalg.matmul(first, second), tf.linalg.matmul(first, second, transpose_b=True)
@@ -146,11 +130,3 @@ tf.linalg.trace([[1.0, 2.0], [3.0, 4.0]])
 
 # %% triangular_solve
 tf.linalg.triangular_solve([[2.0, 9.0], [1.0, 4.0]], [[2.0], [9.0]])
-
-# %% tridiagonal_matmul
-diagonals = [[1.0, 1.0, 0.0], [2.0, 2.0, 2.0], [0.0, -1.0, -1.0]]
-tf.linalg.tridiagonal_matmul(diagonals, [[1.0], [2.0], [3.0]])
-
-# %% tridiagonal_solve
-diagonals = [[1.0, 1.0, 0.0], [2.0, 2.0, 2.0], [0.0, -1.0, -1.0]]
-tf.linalg.tridiagonal_solve(diagonals, [4.0, 6.0, 4.0])

@@ -18,9 +18,6 @@ tf.strings.length(["ant", "bär"]), tf.strings.length(["ant", "bär"], unit="UTF
 # %% lower
 tf.strings.lower(["Hello", "WORLD"])
 
-# %% ngrams
-tf.strings.ngrams(["the", "quick", "brown", "fox"], 2)
-
 # %% reduce_join
 words = [["the", "ant"], ["a", "bee"]]
 tf.strings.reduce_join(words, axis=1, separator=" ")
@@ -74,10 +71,6 @@ characters, offsets
 
 # %% unicode_transcode
 tf.strings.unicode_transcode([b"b\xe4r"], "ISO-8859-1", "UTF-8")
-
-# %% unsorted_segment_join
-letters = ["t", "b", "e", "e", "o", "e"]
-tf.strings.unsorted_segment_join(letters, [0, 1, 1, 1, 0, 0], num_segments=2)
 
 # %% upper
 tf.strings.upper(["Hello", "world"])

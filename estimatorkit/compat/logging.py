@@ -61,7 +61,7 @@ def error(msg: object, *args: Any, **kwargs: Any) -> None:
 
 
 def fatal(msg: object, *args: Any, **kwargs: Any) -> None:
-    """Logs a message at level FATAL; the program goes on."""
+    """Logs a message at level FATAL; the program continues."""
     log(FATAL, msg, *args, stacklevel=2, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""`estimatorkit migrate`: what a TensorFlow 1 script needs to run here, and its imports changed."""
+"""`estimatorkit migrate`: lists what a TensorFlow 1 script needs, and changes its imports."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ class TableFinder(MetaPathFinder, Loader):
 def install(tables: Mapping[str, Table]) -> TableFinder:
     """Registers a finder for the tables' modules, once.
 
-    It is asked first: the folders of stubs would be namespace packages.
+    It comes first in `sys.meta_path`: the folders of stubs would be namespace packages.
     """
     for each in sys.meta_path:
         if isinstance(each, TableFinder):

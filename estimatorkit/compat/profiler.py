@@ -26,7 +26,7 @@ class GraphNodeProto:
 
     Attributes:
         name: the scope's or operation's full name; '_TFProfRoot' at the top.
-        parameters: the number of elements of its own variable.
+        parameters: the number of elements of its variable.
         float_ops: its own floating-point operations per run.
         total_parameters, total_float_ops: the same including children.
         children: its immediate scopes and operations.

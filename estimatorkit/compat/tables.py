@@ -25,8 +25,8 @@ tf: .
     .ops.array.joining: pack=stack unpack=unstack concat_v2=concat
     .ops.array.indexing: select=where_v1 where=where_v1 where_v2
     .core.dtypes: float32_ref=float32 resource variant double=float64 half=float16
-    .ops.linalg.matrix_functions: matrix_square_root=sqrtm
-    .ops.image.patches: extract_image_patches
+    .compat.ops.linalg.matrix_functions: matrix_square_root=sqrtm
+    .compat.ops.image.patches: extract_image_patches
     .compat.logging: get_logger
     .ops.array.gather_nd: tensor_scatter_add=tensor_scatter_nd_add
         tensor_scatter_sub=tensor_scatter_nd_sub tensor_scatter_update=tensor_scatter_nd_update
@@ -43,10 +43,8 @@ tf: .
     .compat.small_functions: AggregationMethod add_to_collections get_seed identity_n make_template
         to_complex128 to_complex64 to_double
     .ops.debug.shape_matching: broadcast_dynamic_shape broadcast_static_shape
-    .ops.variables.session_tensors: delete_session_tensor get_session_handle get_session_tensor
-    .quantization: fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient
-        fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient
-        fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient
+    .compat.ops.variables.session_tensors: delete_session_tensor get_session_handle
+        get_session_tensor
     .signal: fft fft2d fft3d ifft ifft2d ifft3d
     .: reverse_v2=reverse
     .compat.private.tensor_protos: make_ndarray make_tensor_proto
@@ -54,7 +52,7 @@ tf: .
     enable_v2_behavior -> programs here are graphs with sessions, as in TensorFlow 1
     load_op_library -> write the operation in JAX: estimatorkit.jax_function
 {audio,bitwise,data,debugging,function,graph_util,image,initializers,io,layers,linalg,lookup}: .*
-{math,python_io,quantization,queue,random,saved_model,sets,sparse,strings}: .*
+{math,python_io,queue,random,saved_model,sets,sparse,strings}: .*
 {estimator.experimental,estimator.export,losses,metrics,train.experimental}: .*
 {,python.,contrib.,contrib.keras.python.}keras.{backend,callbacks,datasets}: .keras.*
 {,python.,contrib.,contrib.keras.python.}keras.{datasets.fashion_mnist,datasets.mnist}: .keras.*
@@ -73,8 +71,8 @@ estimator: .compat.estimators .estimator
 errors core.lib.core.error_codes_pb2 core.protobuf.error_codes_pb2: .core.errors
 feature_column contrib.feature_column: .layers.feature_column
 nest contrib.framework.nest: .core.nest
-nn: .nn .layers.recurrent.rnn
-nn.rnn_cell: .layers.recurrent.rnn_cell
+nn: .nn .compat.layers.recurrent.rnn
+nn.rnn_cell: .compat.layers.recurrent.rnn_cell
 train: .train
     .interop.summary_writer: SummaryWriter=FileWriter SummaryWriterCache=FileWriterCache
     tensorboard.compat.proto.cluster_pb2: ClusterDef JobDef
@@ -108,14 +106,15 @@ examples.tutorials.mnist.input_data contrib.learn.{,python.learn.}datasets.mnist
     .compat.v1: __version__=KERAS_VERSION
 keras.experimental:
     .layers.feature_column: SequenceFeatures
-    .keras.engine.premade_models: LinearModel WideDeepModel
+    .compat.keras.engine.premade_models: LinearModel WideDeepModel
     .keras.optimizers.schedules: CosineDecay CosineDecayRestarts
 {,python.,contrib.,contrib.keras.python.}keras.layers: .keras.layers
-    .layers.recurrent.recurrent_v1: GRU GRUCell LSTM LSTMCell
-contrib.opt: .train.optimizers.contrib_optimizers
-    .train.optimizers.moving_average_optimizer: MovingAverageOptimizer
-    .train.optimizers.multitask_optimizer: MultitaskOptimizerWrapper clip_gradients_by_global_norm
-    .train.optimizers.external_optimizer: ExternalOptimizerInterface ScipyOptimizerInterface
+    .compat.layers.recurrent.recurrent_v1: GRU GRUCell LSTM LSTMCell
+contrib.opt: .compat.train.optimizers.contrib_optimizers
+    .compat.train.optimizers.moving_average_optimizer: MovingAverageOptimizer
+    .compat.train.optimizers.multitask_optimizer: MultitaskOptimizerWrapper
+        clip_gradients_by_global_norm
+    .compat.train.optimizers.external_optimizer: ExternalOptimizerInterface ScipyOptimizerInterface
     ShampooOptimizer GGTOptimizer -> use train.OptaxOptimizer
 contrib.factorization: .compat.contrib.factorization
     GMM -> use scikit-learn's GaussianMixture
@@ -126,16 +125,17 @@ python.keras.optimizer_v2.rmsprop:
     .keras.optimizers: RMSProp=RMSprop
 python.keras.optimizer_v2.optimizer_v2:
     .keras.optimizers.optimizer: OptimizerV2=Optimizer
-distributions: .layers.distributions
-contrib.distributions: .layers.distributions .layers.distributions.continuous
-        .layers.distributions.divergence
+distributions: .compat.layers.distributions
+contrib.distributions: .compat.layers.distributions .compat.layers.distributions.continuous
+        .compat.layers.distributions.divergence
     .compat.contrib.distributions: Independent MultivariateNormalDiag OneHotCategorical
 python.ops.distributions
         python.ops.distributions.{bernoulli,beta,categorical,dirichlet,distribution}
         python.ops.distributions.{dirichlet_multinomial,distributions,exponential,gamma}
         python.ops.distributions.{kullback_leibler,laplace,multinomial,normal,student_t,uniform}:
-        .layers.distributions .layers.distributions.continuous .layers.distributions.divergence
-    .layers.distributions.divergence: _registered_kl=registered_kl
+        .compat.layers.distributions .compat.layers.distributions.continuous
+        .compat.layers.distributions.divergence
+    .compat.layers.distributions.divergence: _registered_kl=registered_kl
 distribute: .distribute
     .compat.contrib.distribute: CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce
         ReductionToOneDevice TPUStrategy
@@ -162,7 +162,7 @@ contrib.framework: .compat.contrib.variables .compat.contrib.tensor_util .train 
     .compat.arg_scope: add_arg_scope arg_scope arg_scope_func_key arg_scoped_arguments
         current_arg_scope has_arg_scope
     .ops.control.control_flow: smart_cond smart_constant_value=constant_bool
-contrib.framework.python.ops.audio_ops: .audio .ops.text.audio_features
+contrib.framework.python.ops.audio_ops: .audio .compat.ops.text.audio_features
 contrib.layers: .compat.contrib.layers .compat.contrib.layer_functions .compat.contrib.encoders
         .compat.contrib.normalization .compat.contrib.optimize_loss .compat.contrib.columns
     feature_column = .compat.contrib.columns
@@ -179,7 +179,7 @@ contrib.lookup: .lookup .
         string_to_index_table_from_tensor
 contrib.{,slim.}losses: .compat.contrib.losses .layers.losses
 contrib.losses{,.python}.metric_learning contrib.losses.python.metric_learning.metric_loss_ops:
-        .layers.losses.metric_learning
+        .compat.layers.losses.metric_learning
     cluster_loss npairs_loss_multilabel -> use triplet_semihard_loss or npairs_loss
 contrib.{,slim.}metrics: .compat.contrib.metrics
     .: confusion_matrix
@@ -211,49 +211,59 @@ contrib.learn.{,python.learn.}utils{,.saved_model_export_utils,.input_fn_utils}:
     .compat.contrib.learn: make_export_strategy
     .compat.contrib.learn_estimators: InputFnOps
 contrib.learn.{io,python.learn.learn_io}{,.numpy_io,.pandas_io}: .data.inputs
-contrib.seq2seq: .layers.seq2seq.attention_wrapper .layers.seq2seq.attention
-        .layers.seq2seq.monotonic_attention .layers.seq2seq.beam_search
-        .layers.seq2seq.beam_search_step .layers.seq2seq.decoder .layers.seq2seq.helper
-        .layers.seq2seq.inference_helper .layers.seq2seq.losses
+contrib.seq2seq: .compat.layers.seq2seq.attention_wrapper .compat.layers.seq2seq.attention
+        .compat.layers.seq2seq.monotonic_attention .compat.layers.seq2seq.beam_search
+        .compat.layers.seq2seq.beam_search_step .compat.layers.seq2seq.decoder
+        .compat.layers.seq2seq.helper
+        .compat.layers.seq2seq.inference_helper .compat.layers.seq2seq.losses
     .ops.control.decoded_steps: gather_tree
     sampled_sequence_loss -> use sequence_loss and nn.sampled_softmax_loss
-contrib.seq2seq.python.ops.attention_wrapper: .layers.seq2seq.attention_wrapper
-        .layers.seq2seq.attention .layers.seq2seq.monotonic_attention
-    .layers.seq2seq.attention: _BaseAttentionMechanism=BaseAttentionMechanism
-    .layers.seq2seq.attention_wrapper: _compute_attention=compute_attention
-contrib.seq2seq.python.ops.basic_decoder: .layers.seq2seq.decoder
-contrib.seq2seq.python.ops.beam_search_decoder: .layers.seq2seq.beam_search
-        .layers.seq2seq.beam_search_step
-    .layers.seq2seq.beam_search_step: _beam_search_step=beam_search_step _get_scores=scores_of
+contrib.seq2seq.python.ops.attention_wrapper: .compat.layers.seq2seq.attention_wrapper
+        .compat.layers.seq2seq.attention .compat.layers.seq2seq.monotonic_attention
+    .compat.layers.seq2seq.attention: _BaseAttentionMechanism=BaseAttentionMechanism
+    .compat.layers.seq2seq.attention_wrapper: _compute_attention=compute_attention
+contrib.seq2seq.python.ops.basic_decoder: .compat.layers.seq2seq.decoder
+contrib.seq2seq.python.ops.beam_search_decoder: .compat.layers.seq2seq.beam_search
+        .compat.layers.seq2seq.beam_search_step
+    .compat.layers.seq2seq.beam_search_step: _beam_search_step=beam_search_step
+        _get_scores=scores_of
         _mask_probs=mask_finished
 contrib.seq2seq.python.ops.beam_search_ops:
     .ops.control.decoded_steps: gather_tree
-contrib.seq2seq.python.ops.decoder: .layers.seq2seq.decoder
-    .layers.recurrent.rnn_fused: _transpose_batch_time=transpose_batch_time
-contrib.seq2seq.python.ops.helper: .layers.seq2seq.helper .layers.seq2seq.inference_helper
-contrib.seq2seq.python.ops.loss: .layers.seq2seq.losses
-contrib.legacy_seq2seq{,.python.ops.seq2seq}: .layers.seq2seq.legacy_decoders
-        .layers.seq2seq.legacy_attention .layers.seq2seq.legacy_losses
-contrib.rnn: .layers.recurrent.rnn_cell .layers.recurrent.rnn .layers.recurrent.rnn_cell_variants
-        .layers.recurrent.rnn_cell_block .layers.recurrent.rnn_fused
+contrib.seq2seq.python.ops.decoder: .compat.layers.seq2seq.decoder
+    .compat.layers.recurrent.rnn_fused: _transpose_batch_time=transpose_batch_time
+contrib.seq2seq.python.ops.helper: .compat.layers.seq2seq.helper
+        .compat.layers.seq2seq.inference_helper
+contrib.seq2seq.python.ops.loss: .compat.layers.seq2seq.losses
+contrib.legacy_seq2seq{,.python.ops.seq2seq}: .compat.layers.seq2seq.legacy_decoders
+        .compat.layers.seq2seq.legacy_attention .compat.layers.seq2seq.legacy_losses
+contrib.rnn: .compat.layers.recurrent.rnn_cell .compat.layers.recurrent.rnn
+        .compat.layers.recurrent.rnn_cell_variants
+        .compat.layers.recurrent.rnn_cell_block .compat.layers.recurrent.rnn_fused
     TimeFreqLSTMCell GridLSTMCell BidirectionalGridLSTMCell GLSTMCell IntersectionRNNCell
         PhasedLSTMCell ConvLSTMCell Conv1DLSTMCell Conv2DLSTMCell Conv3DLSTMCell SRUCell IndRNNCell
         IndyGRUCell IndyLSTMCell CompiledWrapper NTMCell LayerNormLSTMCell -> write its step as a
         subclass of nn.rnn_cell.RNNCell
-contrib.rnn.python.ops.{fused_rnn_cell,rnn}: .layers.recurrent.rnn_fused
-    .layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear _WEIGHTS_VARIABLE_NAME=KERNEL
+contrib.rnn.python.ops.{fused_rnn_cell,rnn}: .compat.layers.recurrent.rnn_fused
+    .compat.layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear
+        _WEIGHTS_VARIABLE_NAME=KERNEL
         _BIAS_VARIABLE_NAME=BIAS
-contrib.rnn.python.ops.gru_ops: .layers.recurrent.rnn_cell_block
-    .layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear _WEIGHTS_VARIABLE_NAME=KERNEL
+contrib.rnn.python.ops.gru_ops: .compat.layers.recurrent.rnn_cell_block
+    .compat.layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear
+        _WEIGHTS_VARIABLE_NAME=KERNEL
         _BIAS_VARIABLE_NAME=BIAS
-contrib.rnn.python.ops.lstm_ops: .layers.recurrent.rnn_cell_block .layers.recurrent.rnn_fused
-    .layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear _WEIGHTS_VARIABLE_NAME=KERNEL
+contrib.rnn.python.ops.lstm_ops: .compat.layers.recurrent.rnn_cell_block
+        .compat.layers.recurrent.rnn_fused
+    .compat.layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear
+        _WEIGHTS_VARIABLE_NAME=KERNEL
         _BIAS_VARIABLE_NAME=BIAS
-contrib.rnn.python.ops.rnn_cell: .layers.recurrent.rnn_cell_variants
-    .layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear _WEIGHTS_VARIABLE_NAME=KERNEL
+contrib.rnn.python.ops.rnn_cell: .compat.layers.recurrent.rnn_cell_variants
+    .compat.layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear
+        _WEIGHTS_VARIABLE_NAME=KERNEL
         _BIAS_VARIABLE_NAME=BIAS
-contrib.rnn.python.ops.core_rnn_cell: .layers.recurrent.rnn_cell
-    .layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear _WEIGHTS_VARIABLE_NAME=KERNEL
+contrib.rnn.python.ops.core_rnn_cell: .compat.layers.recurrent.rnn_cell
+    .compat.layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear
+        _WEIGHTS_VARIABLE_NAME=KERNEL
         _BIAS_VARIABLE_NAME=BIAS
 contrib.staging:
     .ops.queues.queue_kinds: StagingArea
@@ -347,8 +357,6 @@ python.eager.context:
 python.estimator.early_stopping:
     .estimator.evaluation.stopping_hooks: _StopOnPredicateHook=StopOnPredicateHook
     .estimator.evaluation.evaluation_records: read_eval_metrics
-contrib.testing.python.framework.fake_summary_writer python.estimator.hooks.fake_summary_writer:
-        .compat.testing.fake_summary_writer
 python.estimator.canned.head: .compat.heads
 python.estimator.head.head_utils: .compat.testing.head_test_utils
 python.estimator.canned.kmeans:
@@ -380,7 +388,7 @@ python.feature_column.{feature_column_v2,feature_column_lib}:
         VocabularyListCategoricalColumn=VocabularyListColumn
     .layers.feature_column.features: FeatureTransformationCache=Features
         _transform_features_v2=transform_features
-    .layers.feature_column.linear_layer: LinearModel
+    .compat.layers.feature_column.linear_layer: LinearModel
     .layers.feature_column.weights: _StateManagerImpl=LayerState
     .layers.feature_column: make_parse_example_spec_v2=make_parse_example_spec
         shared_embedding_columns_v2=shared_embeddings
@@ -411,15 +419,15 @@ python.feature_column.feature_column:
         _categorical_column_with_vocabulary_file=categorical_column_with_vocabulary_file
         _categorical_column_with_vocabulary_list=categorical_column_with_vocabulary_list
 random.experimental:
-    .ops.array.stateless_random: stateless_fold_in stateless_shuffle stateless_split
+    .compat.ops.array.stateless_random: stateless_fold_in stateless_shuffle stateless_split
         fold_in=stateless_fold_in split=stateless_split
 python.framework.random_seed:
     .compat.small_functions: get_seed
     .ops.math.random: DEFAULT_GRAPH_SEED
 python.ops.random_ops:
-    .ops.array.stateless_random: parameterized_truncated_normal
+    .compat.ops.array.stateless_random: parameterized_truncated_normal
 python.ops.stateless_random_ops:
-    .ops.array.stateless_random: stateless_fold_in stateless_shuffle stateless_split
+    .compat.ops.array.stateless_random: stateless_fold_in stateless_shuffle stateless_split
         fold_in=stateless_fold_in split=stateless_split stateless_binomial
         stateless_random_binomial=stateless_binomial stateless_gamma
         stateless_random_gamma=stateless_gamma stateless_normal
@@ -447,7 +455,7 @@ python.ops.nn_impl:
     .compat.private.operation_variants: moments_v2 nce_loss_v2 sampled_softmax_loss_v2
         weighted_moments_v2 sigmoid_cross_entropy_with_logits_v2
         weighted_cross_entropy_with_logits_v2
-    .ops.nn.candidates: _compute_sampled_logits=_sampled_logits
+    .compat.ops.nn.candidates: _compute_sampled_logits=_sampled_logits
 python.ops.gen_nn_ops:
     .compat.private.operation_variants: avg_pool3d_grad avg_pool_grad bias_add_grad elu_grad
         leaky_relu_grad max_pool3d_grad max_pool_grad relu6_grad relu_grad softplus_grad
@@ -497,13 +505,14 @@ python.ops.metrics_impl:
     .compat.private.private_functions: metric_variable
     .layers.metrics.classes: _streaming_confusion_matrix=streaming_confusion_matrix
 python.ops.rnn:
-    .layers.recurrent.rnn_fused: _transpose_batch_time=transpose_batch_time
+    .compat.layers.recurrent.rnn_fused: _transpose_batch_time=transpose_batch_time
         _best_effort_input_batch_size=best_effort_input_batch_size
 python.ops.rnn_cell_impl:
-    .layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear _WEIGHTS_VARIABLE_NAME=KERNEL
+    .compat.layers.recurrent.rnn_linear: _linear=linear_of _Linear=Linear
+        _WEIGHTS_VARIABLE_NAME=KERNEL
         _BIAS_VARIABLE_NAME=BIAS
     .compat.private.private_functions: _concat=concat_shapes
-    .layers.recurrent.rnn_cell: LayerRNNCell=RNNCell assert_like_rnncell=assert_like_cell
+    .compat.layers.recurrent.rnn_cell: LayerRNNCell=RNNCell assert_like_rnncell=assert_like_cell
 python.util.function_utils:
     .compat.private.private_functions: fn_args has_kwargs get_func_name
 python.estimator.util:
@@ -526,7 +535,7 @@ contrib.learn.{datasets,python.learn.datasets}:
 contrib.learn.python.learn.estimators.rnn_common:
     .compat.private.private_functions: select_last_activations
 python.training.monitored_session:
-    .train.sessions.monitored_session: _HookedSession=HookedSession
+    .compat.train.sessions.monitored_session: _HookedSession=HookedSession
 python.client.session:
     .runtime.prepared_run: register_session_run_conversion_functions
     .runtime.session: BaseSession=Session

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from estimatorkit.core import nest, registry
 from estimatorkit.core.composite import is_composite, with_components
-from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Role, Spec, register, same_as_input
-from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.registry import Case, Role, register, same_as_input
+from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.tensor import Operation, Tensor
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -49,27 +48,6 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     return make("Placeholder", {}, attrs, name)
 
 
-register(
-    "PlaceholderWithDefault",
-    lambda x, shape: x,
-    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, attrs["shape"])],
-    numpy_kernel=lambda x, shape: x,
-    cases=lambda: [Case((_SAMPLE,), {"shape": UNKNOWN})],
-    pure=False,
-)
-
-
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A placeholder whose value is `input` unless another is fed.
-
-    Raises:
-        ValueError: `input` does not have this shape.
-    """
-    made = make("PlaceholderWithDefault", {"input": input}, {"shape": as_shape(shape)}, name)
-    made.op.inputs[0].shape.assert_is_compatible_with(made.shape)
-    return made
-
-
 # -- passing on
 
 IDENTITY = register(
@@ -78,14 +56,6 @@ IDENTITY = register(
     moves=True,
     infer=same_as_input(),
     gradient="same",
-    numpy_kernel=lambda x: x,
-    cases=lambda: [Case((_SAMPLE,))],
-)
-register(
-    "StopGradient",
-    lambda x: x,
-    infer=same_as_input(),
-    gradient=None,
     numpy_kernel=lambda x: x,
     cases=lambda: [Case((_SAMPLE,))],
 )
@@ -108,44 +78,12 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     return make("Identity", {"input": input}, name=name)
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """Returns the value of `input`, as a constant for gradients."""
-    return make("StopGradient", {"input": input}, name=name)
-
-
-def no_op(name: str | None = None) -> Any:
+def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing but wait for its control inputs."""
     return registry.apply("NoOp", name=name)
 
 
-def group(*inputs: Any, name: str | None = None) -> Any:
+def group(*inputs: Any, name: str | None = None) -> Operation:
     """An operation that completes once all `inputs` (operations, tensors, variables) have."""
     with get_default_graph().control_dependencies(nest.flatten(list(inputs))):
         return no_op(name or "group_deps")
-
-
-def tuple_(
-    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
-) -> list[Any]:
-    """Returns the tensors, synchronized: each is available once all of them are.
-
-    Args:
-        tensors: tensors, sparse tensors or `IndexedSlices`; None stays None.
-        name: the name scope.
-        control_inputs: operations that must run first.
-
-    Raises:
-        ValueError: there are no tensors.
-    """
-    with get_default_graph().name_scope(name or "tuple"):
-        values = [
-            each if each is None or is_composite(each) else convert_to_tensor(each)
-            for each in tensors
-        ]
-        before = [value.op for value in values if value is not None]
-        if not before:
-            raise ValueError(f"'tensors' must have at least one Tensor. Received: {tensors}.")
-        with get_default_graph().control_dependencies([*before, *(control_inputs or ())]):
-            return [
-                None if value is None else identity(value, "control_dependency") for value in values
-            ]

@@ -39,7 +39,7 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
         value = _of_shape(value, dtype)
     try:
         # As objects: NumPy's own strings lose zero bytes at their end.
-        array = np.asarray(value, object if _holds_strings(value) else None)
+        array = np.asarray(value, object if isinstance(_first(value), (str, bytes)) else None)
     except ValueError as error:
         raise value_error(
             "setting an array element with a sequence: Argument must be a dense tensor",
@@ -65,9 +65,7 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
         with np.errstate(invalid="ignore"):  # arrays are cast, as NumPy does
             return (array.real if wanted.kind != "c" else array).astype(wanted)
     if not fits or not _in_range(array, wanted):
-        first = value
-        while isinstance(first, (list, tuple)):
-            first = first[0]
+        first = _first(value)
         raise type_error(
             f"Expected {dtype.name}, but got {first!r} of type {type(first).__name__!r}"
             + (" out of its range" if fits else ""),
@@ -108,17 +106,19 @@ def _in_range(array: NDArray[Any], wanted: np.dtype[Any]) -> bool:
     return bool(limits.min <= array.min() and array.max() <= limits.max)
 
 
-def _holds_strings(value: Any) -> bool:
+def _first(value: Any) -> Any:
+    """The first leaf of nested lists."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
-    return isinstance(value, (str, bytes))
+    return value
 
 
 def _default_dtype(array: NDArray[Any], value: Any) -> NDArray[Any]:
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
         as_dtype(array.dtype)  # raises on dtypes that tensors cannot have
         return array
-    if _holds_arrays(value):
+    # NumPy's scalars in a list count as Python's numbers, as in TensorFlow's graphs.
+    if isinstance(first := _first(value), np.ndarray) and first.ndim > 0:
         return array
     if array.dtype == np.float64:
         return array.astype(np.float32)
@@ -129,15 +129,6 @@ def _default_dtype(array: NDArray[Any], value: Any) -> NDArray[Any]:
     return array
 
 
-def _holds_arrays(value: Any) -> bool:
-    """Whether a list holds arrays, which keep their dtype. NumPy's scalars in a list count as
-    Python's numbers, as in TensorFlow's graphs.
-    """
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return isinstance(value, np.ndarray) and value.ndim > 0
-
-
 def _as_strings(array: NDArray[Any], value: Any, dtype: DType | None) -> NDArray[Any]:
     if dtype in (None, string):  # 60 ns a string; 600 one by one
         items = array.reshape(-1).tolist()
@@ -145,7 +136,7 @@ def _as_strings(array: NDArray[Any], value: Any, dtype: DType | None) -> NDArray
             return array if array.dtype == object else array.astype(object)
         try:
             return np.fromiter(map(str.encode, items), object, len(items)).reshape(array.shape)
-        except TypeError:  # other things than str among them
+        except TypeError:  # something other than a str among them
             pass
     result = np.empty(array.shape, object)
     for index, each in enumerate(array.flat):
@@ -211,7 +202,7 @@ def convert_to_tensor(
             try:
                 return constant(value, preferred, name=name or "Const")
             except TypeError:
-                pass  # the hint was a wish only
+                pass  # the dtype was only a preference
         return constant(value, wanted, name=name or "Const")
     if wanted is not None and tensor.dtype is not wanted:
         raise value_error(

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from estimatorkit.core.errors import value_error
+
+if TYPE_CHECKING:
+    from estimatorkit.core.tensor import Operation
 
 
 @dataclass(unsafe_hash=True)
@@ -94,11 +97,11 @@ def _fields_of(part: str, spec: str) -> dict[str, Any]:
 
 _TYPES = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU")
 
-DeviceLike: TypeAlias = str | DeviceSpec | Callable[[Any], str | None]
+DeviceLike: TypeAlias = "str | DeviceSpec | Callable[[Operation], str | None]"
 """What `with device(...)` takes; a function gives the device of each operation made inside."""
 
 
-def device_function(device: DeviceLike) -> Callable[[Any], str]:
+def device_function(device: DeviceLike) -> Callable[[Operation], str]:
     """Converts a device argument to a function of an operation, whose `device` is that of inner
     blocks.
 
@@ -109,13 +112,13 @@ def device_function(device: DeviceLike) -> Callable[[Any], str]:
         return lambda op: DeviceSpec.from_string(device(op) or "").to_string()
     outer = DeviceSpec.from_string(device) if isinstance(device, str) else device
 
-    def merged(op: Any) -> str:
+    def merged(op: Operation) -> str:
         return outer.make_merged_spec(DeviceSpec.from_string(op.device)).to_string()
 
     return merged
 
 
-def place(op: Any, blocks: Sequence[Callable[[Any], str]]) -> None:
+def place(op: Operation, blocks: Sequence[Callable[[Operation], str]]) -> None:
     """Sets `op.device` from the enclosing blocks, which are listed outermost first."""
     for block in reversed(blocks):
         op.device = block(op)

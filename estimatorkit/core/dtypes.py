@@ -267,7 +267,7 @@ def as_dtype(value: Any) -> DType:
         number = int(value) - 100 if value > 100 else int(value)  # of GraphDef files; references
         value = _BY_ENUM.get(number, value)
     if isinstance(value, str):
-        value = value.removesuffix("_ref")  # there are no reference types
+        value = value.removesuffix("_ref")  # there are no reference dtypes
     if isinstance(value, (str, type)):
         known = ALL.get(value) if isinstance(value, str) else None
         if known is None:

@@ -18,7 +18,7 @@ import difflib
 from collections.abc import Iterable
 from typing import (
     Any,
-    Self as _Self,  # the module is public as it is
+    Self as _Self,  # private: the module's public names are API
 )
 
 _MOST_CHARACTERS = 4000

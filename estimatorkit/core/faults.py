@@ -3,7 +3,7 @@
 A row of the registry may have a function `fault(inputs, attrs)`, which returns `Fault`s. Masks are
 arrays of NumPy where the inputs are, otherwise of JAX. Host kernels and folded constants are
 tested at once; on a device the result of the test is an output of the executable (see
-`runtime.faults`).
+`runtime.xla.faults`).
 """
 
 from __future__ import annotations
@@ -101,55 +101,6 @@ def in_range(
     return [Fault(position, functools.reduce(operator.or_, outside), values, worded_id)]
 
 
-def rows_in_range(
-    position: int, rows: Any, dims: Sequence[int], text: str, first: int = 0
-) -> list[Fault]:
-    """The test that rows of indices, `(..., n)`, are within n dimensions.
-
-    Args:
-        position: the number of the input.
-        rows: its value.
-        dims: the dimensions of the whole array.
-        text: the error, with `{at}`, `{value}` and `{bound}`.
-        first: the dimension that the first index counts.
-
-    Raises:
-        ValueError: the rows are longer than there are dimensions.
-    """
-    if not rows.ndim:
-        raise ValueError("Indices must be at least a vector")
-    parts = [rows[..., number] for number in range(rows.shape[-1])]
-    if not parts:
-        return []
-    if first + len(parts) > len(dims):
-        raise ValueError(
-            "index innermost dimension length must be <= params rank; saw: "
-            f"{len(parts)} vs. {len(dims) - first}"
-        )
-    sizes = [int(dim) for dim in dims[first : first + len(parts)]]
-    outside = [(part < 0) | (part >= size) for part, size in zip(parts, sizes, strict=True)]
-    count = len(parts)  # the text keeps no part alive: sites outlive the tracing
-    whole = f"[{','.join(str(int(dim)) for dim in dims)}]"
-
-    def worded_row(index: tuple[int, ...], values: tuple[int, ...]) -> str:
-        row = f"[{', '.join(map(str, values[:count]))}]"
-        return text.format(at=at(index), value=row, bound=whole)
-
-    bad = functools.reduce(operator.or_, outside)
-    return [Fault(position, bad, tuple(parts[:MOST_VALUES]), worded_row)]
-
-
-def nonzero(position: int, divisor: Any) -> list[Fault]:
-    """The test that the divisor of integers is not 0."""
-    if divisor.dtype.kind not in "iu":
-        return []
-
-    def text(index: tuple[int, ...], _: tuple[int, ...]) -> str:
-        return f"Integer division by zero: y{at(index)} = 0"
-
-    return [Fault(position, divisor == 0, (), text)]
-
-
 def refused(position: int, bad: Any, text: str) -> Fault:
     """A fault whose error needs no values: `text`, with `{at}`."""
 
@@ -157,43 +108,6 @@ def refused(position: int, bad: Any, text: str) -> Fault:
         return text.format(at=at(index))
 
     return Fault(position, bad, (), worded_place)
-
-
-def rising(position: int, low: Any, high: Any) -> list[Fault]:
-    """The test that the range of random integers is not empty."""
-
-    def text(_: tuple[int, ...], values: tuple[int, ...]) -> str:
-        return f"Need minval < maxval, got {values[0]} >= {values[1]}"
-
-    return [Fault(position, low >= high, (low, high), text)]
-
-
-def ascending(position: int, ids: Any, text: str) -> list[Fault]:
-    """The test that the elements of a vector do not decrease."""
-    if ids.shape[0] < 2:
-        return []
-
-    def worded_pair(index: tuple[int, ...], values: tuple[int, ...]) -> str:
-        (place,) = index
-        return f"{text}: [{place}] = {values[0]}, [{place + 1}] = {values[1]}"
-
-    before, after = ids[:-1], ids[1:]
-    return [Fault(position, after < before, (before, after), worded_pair)]
-
-
-def bits_of(value: Any) -> Any:
-    """A number as the bits of a float32, for `Fault.values`."""
-    if known(value):
-        return np.asarray(value, np.float32).view(np.int32)
-    import jax
-
-    return jax.lax.bitcast_convert_type(value.astype(np.float32), np.int32)
-
-
-def number_of(bits: int) -> str:
-    """The number of these bits, as text."""
-    value = np.array(bits & 0xFFFFFFFF, np.uint32).view(np.float32)
-    return f"{float(value):g}"
 
 
 def found(faults: Sequence[Fault]) -> tuple[Fault, int] | None:

@@ -53,16 +53,6 @@ class FunctionGraph(Graph):
         """The graph that holds the variables."""
         return self.outer.outermost
 
-    @property
-    def variable_store(self) -> Any:
-        """The outermost graph's store: functions share variables by name."""
-        return self.outer.variable_store
-
-    @variable_store.setter
-    def variable_store(self, store: Any) -> None:
-        if store is not None:
-            self.outer.variable_store = store
-
     def reaches(self, graph: Graph) -> bool:
         """Whether `graph` is this one or encloses it."""
         return graph is self or self.outer.reaches(graph)
@@ -79,7 +69,7 @@ class FunctionGraph(Graph):
             found = self.captures.get(tensor)
         if found is None:
             found = self.captures[tensor] = self.add_input(tensor)
-            if not tensor.dtype.is_differentiable:  # a size stays known inside
+            if not tensor.dtype.is_differentiable:  # sizes stay static inside
                 self.known_inputs[found] = tensor
         return found
 
@@ -124,7 +114,7 @@ def take_value(handle: Tensor) -> None:
     flow through the read outside the body.
     """
     for op in handle.consumers():
-        if registry.role_of(op) is Role.READ:  # others are not run
+        if registry.role_of(op) is Role.READ:  # other consumers do not run
             op.type = "Identity"
     handle.op.type, handle.op.device = "Placeholder", ""
     handle.dtype, handle._shape = handle.op.attrs["dtype"], handle.op.attrs["shape"]
@@ -153,7 +143,7 @@ def functions_held(value: Any) -> Iterator[GraphFunction]:
 def acts(op: Operation) -> bool:
     """Whether an operation has side effects, or may raise by intent: a function always runs it."""
     row = registry.lookup(op.type)
-    if row.pure or row.random or never_runs(op) or role_of(op) is not None:
+    if row.semantics.pure or row.semantics.random or never_runs(op) or role_of(op) is not None:
         return False
     if any(tensor.dtype in (resource, variant) for tensor in op.outputs):
         return False
@@ -205,7 +195,7 @@ class GraphFunction:
         self.outputs = tuple(outputs)
         self.structure = structure
         self.traces = 0
-        self.gradient: Any = None  # owned by `host_gradients`
+        self.gradient: tuple[GraphFunction, list[int]] | None = None  # owned by `host_gradients`
         self._jitted: Callable[..., Any] | None = None
         self.ops = _needed(self.outputs)
         used = {tensor for op in self.ops for tensor in op.inputs} | set(self.outputs)
@@ -221,7 +211,7 @@ class GraphFunction:
         changed = {
             op.inputs[position]
             for op in self.ops
-            for position in registry.lookup(op.type).updated_positions(op.attrs)
+            for position in registry.lookup(op.type).semantics.updated_positions(op.attrs)
         }
         return tuple(at for at, tensor in enumerate(self.inputs) if tensor in changed)
 
@@ -236,21 +226,21 @@ class GraphFunction:
         """The inputs that must be compile-time constants for XLA."""
         needed: set[Tensor] = set()
         for op in self.ops:
-            for position in registry.lookup(op.type).static_positions(op.attrs):
+            for position in registry.lookup(op.type).semantics.static_positions(op.attrs):
                 _add_sources(op.inputs[position], needed)
         return tuple(at for at, tensor in enumerate(self.inputs) if tensor in needed)
 
     @functools.cached_property
     def is_random(self) -> bool:
         """Whether it contains random operations."""
-        return any(registry.lookup(op.type).random for op in self.ops)
+        return any(registry.lookup(op.type).semantics.random for op in self.ops)
 
     @functools.cached_property
     def on_host(self) -> bool:
         """Whether it contains operations that only run on the host."""
         tensors = (*self.inputs, *self.outputs)
         return any(tensor.dtype.on_host for tensor in tensors) or any(
-            registry.lookup(op.type).place(op.attrs) == "host"
+            registry.lookup(op.type).placement.place(op.attrs) == "host"
             or any(tensor.dtype.on_host for tensor in (*op.inputs, *op.outputs))
             for op in self.ops
         )
@@ -300,7 +290,7 @@ def _add_sources(tensor: Tensor, found: set[Tensor]) -> None:
         return
     found.add(tensor)
     row = registry.lookup(tensor.op.type)
-    if not row.known_from_shape:
+    if not row.semantics.known_from_shape:
         for each in tensor.op.inputs:
             _add_sources(each, found)
 

@@ -13,21 +13,19 @@ import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
-
-import jax
-import jax.numpy as jnp
-import numpy as np
+from typing import Any, NamedTuple, TypeAlias
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, resource
 from estimatorkit.core.errors import explain, type_error, value_error
-from estimatorkit.core.function_graph import GraphFunction, trace
+from estimatorkit.core.function_graph import FunctionGraph, GraphFunction, trace
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.registry import Case, Spec
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.vjp import vjp
+
+Gradient: TypeAlias = Tensor | IndexedSlices
 
 
 def gradients(
@@ -79,8 +77,8 @@ def gradients(
         )
     stopped = {_source(each) for each in _as_list([] if stop_gradients is None else stop_gradients)}
     with graph.name_scope(name):
-        flowing: dict[Tensor, list[Any]] = {}
-        integers: dict[Tensor, list[Any]] = {}  # these have gradients, but pass none on
+        flowing: dict[Tensor, list[Gradient]] = {}
+        integers: dict[Tensor, list[Gradient]] = {}  # these have gradients, but pass none on
         for target, gradient in zip(targets, given, strict=True):
             first = flowing if target.dtype.is_differentiable else integers
             first.setdefault(target, []).append(_first_gradient(target, gradient))
@@ -107,7 +105,7 @@ def _source(x: Any) -> Tensor:
     return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
 
 
-def _first_gradient(target: Tensor, gradient: Any) -> Any:
+def _first_gradient(target: Tensor, gradient: Any) -> Gradient:
     dtype = target.dtype
     numeric = dtype.is_differentiable or dtype.is_integer
     if not numeric and (gradient is not None or dtype is not bool_):
@@ -157,7 +155,7 @@ def _flow_back(
     targets: Sequence[Tensor],
     sources: set[Tensor],
     stopped: set[Tensor],
-    flowing: dict[Tensor, list[Any]],
+    flowing: dict[Tensor, list[Gradient]],
 ) -> None:
     """Accumulates in `flowing` the gradients of tensors between the sources and the targets.
 
@@ -187,10 +185,10 @@ def _flow_back(
                 flowing.setdefault(inputs[position], []).append(gradient)
 
 
-def captured_from(graph: Any) -> dict[Tensor, Tensor]:
+def captured_from(graph: Graph) -> dict[Tensor, Tensor]:
     """Maps the inputs of a function's body to the captured tensors of the enclosing graph."""
     around: dict[Tensor, Tensor] = {}
-    while hasattr(graph, "captures"):
+    while isinstance(graph, FunctionGraph):
         around.update({inner: outer for outer, inner in graph.captures.items()})
         graph = graph.outer
     return around
@@ -212,12 +210,12 @@ def _reached_from(targets: Sequence[Tensor], around: Mapping[Tensor, Tensor]) ->
         if op not in seen:
             seen.add(op)
             pending.extend(tensor.op for tensor in _inputs(op, around))
-    # In one graph that is the order of their making; a graph around another one comes first.
+    # Within one graph that is creation order; outer graphs come first.
     return sorted(seen, key=lambda op: (_depth(op.graph) if around else 0, op.index))
 
 
-def _depth(graph: Any) -> int:
-    return 1 + _depth(graph.outer) if hasattr(graph, "captures") else 0
+def _depth(graph: Graph) -> int:
+    return 1 + _depth(graph.outer) if isinstance(graph, FunctionGraph) else 0
 
 
 def _carrying(
@@ -241,7 +239,9 @@ def _carrying(
     return carrying
 
 
-def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -> Sequence[Any]:
+def _backward(
+    op: Operation, incoming: Sequence[Gradient | None], wanted: tuple[int, ...]
+) -> Sequence[Gradient | None]:
     rule, forward_type = gradient_rule(op)
     if rule is None:
         # Explicitly without a derivative (comparisons, rounding, stop_gradient): nothing flows, as
@@ -284,7 +284,7 @@ def _zeros_for(output: Tensor) -> Tensor | None:
     return _zeros_like(output) if output.dtype.is_differentiable else None
 
 
-def _as_gradient(value: Any) -> Any:
+def _as_gradient(value: Any) -> Gradient:
     return value if isinstance(value, IndexedSlices) else convert_to_tensor(value)
 
 
@@ -359,7 +359,7 @@ def gradient_rule(op: Operation) -> tuple[Any, str]:
 
 
 def undefined_gradient(op: Operation) -> LookupError:
-    """The error where an operation is differentiated that has no gradient."""
+    """The error if an operation without a gradient is differentiated."""
     return LookupError(
         explain(
             f"No gradient defined for operation '{op.name}' (op type: {op.type})",
@@ -427,50 +427,17 @@ def _trace_backward(op: Operation) -> Backward:
     return Backward(function, tuple(kept))
 
 
-def vjp(
-    op: Operation,
-    incoming: Sequence[Any],
-    wanted: tuple[int, ...],
-    forward_type: str | None = None,
-) -> list[Tensor]:
-    """Adds the backward operation of an operation whose kernel JAX can differentiate.
-
-    Args:
-        op: the forward operation.
-        incoming: the gradient of each output, or None.
-        wanted: the positions of the inputs to differentiate by.
-        forward_type: the op type whose kernel is differentiated instead of the operation's.
-    """
-    given = tuple(
-        position
-        for position, gradient in enumerate(incoming)
-        if gradient is not None and op.outputs[position].dtype.is_differentiable
-    )
-    attrs = {
-        "forward_type": forward_type or op.type,
-        "forward_attrs": op.kernel_attrs,
-        "wanted": wanted,
-        "given": given,
-        "inputs": len(op.inputs),
-        "outputs": len(op.outputs),
-        # Only the kernel's own gradient can share its run with it.
-        "_forward": op.name if forward_type in (None, op.type) else "",
-    }
-    dense = [convert_to_tensor(incoming[position]) for position in given]
-    backward = registry.apply("VectorJacobianProduct", [*op.inputs, *dense], attrs, op.type.lower())
-    return list(backward.outputs)
-
-
-def _total(gradients: Sequence[Any]) -> Any:
+def _total(gradients: Sequence[Gradient]) -> Gradient | None:
     if not gradients:
         return None
     if len(gradients) == 1:
         return gradients[0]
-    if all(isinstance(each, IndexedSlices) for each in gradients):
+    slices = [each for each in gradients if isinstance(each, IndexedSlices)]
+    if len(slices) == len(gradients):
         return IndexedSlices(
-            _rows([each.all_values for each in gradients]),
-            _rows([each.all_indices for each in gradients]),
-            gradients[0].dense_shape,
+            _rows([each.all_values for each in slices]),
+            _rows([each.all_indices for each in slices]),
+            slices[0].dense_shape,
         )
     return registry.output("AddN", [convert_to_tensor(each) for each in gradients])
 
@@ -479,133 +446,4 @@ def _rows(parts: Sequence[Tensor]) -> Tensor:
     return registry.output("ConcatV2", parts, {"axis": 0}, "concat")
 
 
-# -- the backward operation
-
-
-def pull_back(
-    forward_type: str,
-    forward_attrs: Mapping[str, Any],
-    inputs: Sequence[Any],
-    wanted: Sequence[int],
-) -> tuple[tuple[Any, ...], Any]:
-    """`jax.vjp` of a forward kernel: its outputs, and the function from output to input cotangents.
-
-    Complex gradients follow TensorFlow's convention, the conjugate of JAX's: dy * conj(f'(x)).
-    """
-    row = registry.lookup(forward_type)
-
-    def forward(*chosen: Any) -> tuple[Any, ...]:
-        arguments = list(inputs)
-        for position, value in zip(wanted, chosen, strict=True):
-            arguments[position] = value
-        result = row.kernel(*arguments, **forward_attrs)
-        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
-
-    outputs, pull = jax.vjp(forward, *(jnp.asarray(inputs[position]) for position in wanted))
-    return outputs, lambda gradients: conjugated(pull(conjugated(gradients)))
-
-
-def conjugated(gradients: Sequence[Any]) -> tuple[Any, ...]:
-    """Conjugates complex gradients, converting between TensorFlow's and JAX's conventions."""
-    return tuple(
-        each if each is None or np.dtype(each.dtype).kind != "c" else jnp.conj(each)
-        for each in gradients
-    )
-
-
-def given_positions(
-    forward_type: str, forward_attrs: Mapping[str, Any], given: Sequence[int]
-) -> list[int]:
-    """The positions of outputs among the kernel's results, after the new values of variables."""
-    updates = len(registry.lookup(forward_type).updated_positions(forward_attrs))
-    return [updates + position for position in given]
-
-
-def output_gradients(
-    outputs: Sequence[Any], given: Sequence[int], values: Sequence[Any]
-) -> tuple[Any, ...]:
-    """The cotangents for `jax.vjp`: one for each output, zeros if not given."""
-    by_position = dict(zip(given, values, strict=True))
-    return tuple(
-        by_position[position].astype(output.dtype)
-        if position in by_position
-        else np.zeros(
-            output.shape,
-            output.dtype if jnp.issubdtype(output.dtype, jnp.inexact) else jax.dtypes.float0,
-        )
-        for position, output in enumerate(outputs)
-    )
-
-
-def _kernel(
-    *arguments: Any,
-    forward_type: str,
-    forward_attrs: Mapping[str, Any],
-    wanted: tuple[int, ...],
-    given: tuple[int, ...],
-    inputs: int,
-    outputs: int,
-) -> tuple[Any, ...]:
-    given_outputs, pull = pull_back(forward_type, forward_attrs, arguments[:inputs], wanted)
-    at = given_positions(forward_type, forward_attrs, given)
-    result: tuple[Any, ...] = pull(output_gradients(given_outputs, at, arguments[inputs:]))
-    return result
-
-
-def _on_host(
-    *arguments: Any,
-    forward_type: str,
-    forward_attrs: Mapping[str, Any],
-    wanted: tuple[int, ...],
-    given: tuple[int, ...],
-    inputs: int,
-    outputs: int,
-    context: Any,
-) -> Sequence[Any]:
-    row = registry.lookup(forward_type)
-    if row.host_vjp is None:
-        raise ValueError(f"{forward_type} has no gradient function that runs on the host")
-    by_position = dict(zip(given, arguments[inputs:], strict=True))
-    incoming = [by_position.get(position) for position in range(outputs)]
-    return row.host_vjp(forward_attrs, arguments[:inputs], incoming, wanted, context)
-
-
-def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    return [_value_spec(inputs[position]) for position in attrs["wanted"]]
-
-
-def _value_spec(tensor: Tensor) -> Spec:
-    if tensor.dtype is resource:  # of a variable that a function reads
-        return Spec(tensor.op.attrs["dtype"], tensor.op.attrs["shape"])
-    return Spec(tensor.dtype, tensor.shape)
-
-
-VECTOR_JACOBIAN_PRODUCT = registry.register(
-    "VectorJacobianProduct",
-    _kernel,
-    infer=_infer,
-    where=lambda attrs: registry.lookup(attrs["forward_type"]).place(attrs["forward_attrs"]),
-    numpy_kernel=_on_host,
-    context=True,
-    pure=True,
-    static=lambda attrs: registry.lookup(attrs["forward_type"]).static_positions(
-        attrs["forward_attrs"]
-    ),
-    cases=lambda: [
-        Case(
-            (np.array([3.0, -1.0], np.float32), np.array([0.5, 2.0], np.float32)),
-            {
-                "forward_type": "Square",
-                "forward_attrs": {},
-                "wanted": (0,),
-                "given": (0,),
-                "inputs": 1,
-                "outputs": 1,
-                "_forward": "",
-            },
-            np.array([3.0, -4.0], np.float32),
-        )
-    ],
-)
-
-__all__ = ["IndexedSlices", "gradients", "vjp"]
+__all__ = ["IndexedSlices", "gradients"]

@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 from estimatorkit.core import devices, ports
 from estimatorkit.core.dtypes import DType
@@ -20,6 +20,8 @@ from estimatorkit.core.errors import did_you_mean, explain, type_error, value_er
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.source import user_line
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
+
+_T = TypeVar("_T")
 
 VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -68,9 +70,7 @@ class Graph:
         self._not_fetched: set[Operation] = set()
         self._lock = threading.RLock()
         self.seed: int | None = None
-        self.variable_store: Any = None  # owned by `variable_scope`
-        self.verified = 0  # the operations that have been verified (see `runtime.plan`)
-        self.layer_record: Any = None  # owned by `layers.engine.call_record`
+        self._extensions: dict[type[Any], Any] = {}
 
     # -- making operations
 
@@ -305,7 +305,7 @@ class Graph:
     @contextmanager
     def init_scope(self) -> Iterator[None]:
         """A context manager whose operations are added to this graph without control inputs."""
-        # An initializer is no step of a program (see `program_order`).
+        # An initializer does not count as a step of the program (see `program_order`).
         with self._scoped(writes=None), self.as_default(), self.control_dependencies(None):
             yield
 
@@ -566,6 +566,14 @@ class Graph:
 
     # -- the rest
 
+    def extension(self, kind: type[_T]) -> _T:
+        """This graph's object of a class, made on first use: what a module keeps for each graph."""
+        with self._lock:
+            if kind not in self._extensions:
+                self._extensions[kind] = kind()
+            found: _T = self._extensions[kind]
+        return found
+
     def finalize(self) -> None:
         """Makes the graph read-only."""
         self._finalized = True
@@ -574,7 +582,7 @@ class Graph:
         """Makes the graph writable again."""
         self._finalized = False
 
-    _unsafe_unfinalize = unfinalize  # programs call TensorFlow's private method
+    _unsafe_unfinalize = unfinalize  # a private method that TensorFlow programs call
 
     @property
     def finalized(self) -> bool:

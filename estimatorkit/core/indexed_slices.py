@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
+from estimatorkit.core.composite import OfValues
 from estimatorkit.core.conversion import make
-from estimatorkit.core.dtypes import DType, as_dtype, float32, int64
+from estimatorkit.core.dtypes import int64
 from estimatorkit.core.faults import in_range
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.registry import (
@@ -22,8 +22,8 @@ from estimatorkit.core.registry import (
     lookup,
     register,
 )
-from estimatorkit.core.shapes import UNKNOWN, ShapeLike, TensorShape, as_shape
-from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor
 
 
 class IndexedSlicesValue(NamedTuple):
@@ -34,7 +34,7 @@ class IndexedSlicesValue(NamedTuple):
     dense_shape: Any = None
 
 
-class IndexedSlices:
+class IndexedSlices(OfValues):
     """A sparse tensor of rows: `values[i]` at `indices[i]`, zero elsewhere; duplicates add up.
 
     Args:
@@ -44,7 +44,7 @@ class IndexedSlices:
     """
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
-        self.all_values = values
+        self.all_values = self._values = values
         self.all_indices = indices
         self.dense_shape = dense_shape
         self._own: dict[Graph, tuple[Tensor, Tensor]] = {}
@@ -70,26 +70,6 @@ class IndexedSlices:
             values = make("GatherV2", {"params": self.all_values, "indices": places}, attrs)
             self._own[graph] = (values, indices)
         return self._own[graph]
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the values."""
-        return self.all_values.dtype
-
-    @property
-    def op(self) -> Operation:
-        """The operation that produces the values."""
-        return self.all_values.op
-
-    @property
-    def name(self) -> str:
-        """The name of the values."""
-        return self.all_values.name
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that holds the tensors."""
-        return self.all_values.graph
 
     @property
     def device(self) -> str:
@@ -134,10 +114,6 @@ class IndexedSlices:
     def __neg__(self) -> IndexedSlices:
         return self.with_values(-self.all_values)
 
-    def consumers(self) -> list[Operation]:
-        """The operations that have its tensors as inputs."""
-        return list(dict.fromkeys(op for part in self._components() for op in part.consumers()))
-
     def __repr__(self) -> str:
         whole = "" if self.dense_shape is None else f", dense_shape={self.dense_shape}"
         return f"IndexedSlices(indices={self.all_indices}, values={self.all_values}{whole})"
@@ -177,81 +153,9 @@ def may_hold_surplus(indices: Tensor) -> bool:
         if tensor in op.graph.known_inputs:  # captured by a function
             pending.append(op.graph.known_inputs[tensor])
         row = lookup(op.type)
-        if row.moves or row.gradient == "same" or row.role is Role.ALL_GATHER:
+        if row.semantics.moves or row.gradient == "same" or row.semantics.role is Role.ALL_GATHER:
             pending.extend(op.inputs)
     return False
-
-
-@dataclass(frozen=True)
-class IndexedSlicesSpec:
-    """The type of an `IndexedSlices`: dtypes and static shapes (`tf.IndexedSlicesSpec`).
-
-    Args:
-        shape: the dense shape; unknown by default.
-        dtype: the dtype of the values; float32 by default.
-        indices_dtype: int32 or int64 (the default).
-        dense_shape_dtype: int32, int64, or None if there is no `dense_shape`.
-        indices_shape: `(n,)`, unknown by default.
-    """
-
-    shape: TensorShape
-    dtype: DType
-    indices_dtype: DType
-    dense_shape_dtype: DType | None
-    indices_shape: TensorShape
-
-    def __init__(
-        self,
-        shape: ShapeLike = None,
-        dtype: Any = float32,
-        indices_dtype: Any = int64,
-        dense_shape_dtype: Any = None,
-        indices_shape: ShapeLike = None,
-    ) -> None:
-        found = {
-            "shape": as_shape(shape),
-            "dtype": as_dtype(dtype),
-            "indices_dtype": as_dtype(indices_dtype),
-            "dense_shape_dtype": None if dense_shape_dtype is None else as_dtype(dense_shape_dtype),
-            "indices_shape": as_shape(indices_shape).with_rank(1),
-        }
-        for name, value in found.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def value_type(self) -> type[IndexedSlices]:
-        """`IndexedSlices`."""
-        return IndexedSlices
-
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a spec or an `IndexedSlices` is compatible with this spec."""
-        other = spec_or_value
-        if isinstance(other, IndexedSlices):
-            other = spec_of(other)
-        return (
-            isinstance(other, IndexedSlicesSpec)
-            and self.shape.is_compatible_with(other.shape)
-            and self.indices_shape.is_compatible_with(other.indices_shape)
-            and (self.dtype, self.indices_dtype, self.dense_shape_dtype)
-            == (other.dtype, other.indices_dtype, other.dense_shape_dtype)
-        )
-
-    def __repr__(self) -> str:
-        parts = (self.shape, self.dtype, self.indices_dtype, self.dense_shape_dtype)
-        return f"IndexedSlicesSpec({', '.join(map(repr, (*parts, self.indices_shape)))})"
-
-
-def spec_of(slices: IndexedSlices) -> IndexedSlicesSpec:
-    """The spec of an `IndexedSlices`."""
-    whole = slices.dense_shape
-    shape = slices.all_values.shape[1:] if slices.all_values.shape.rank else UNKNOWN
-    return IndexedSlicesSpec(
-        TensorShape([None]).concatenate(shape) if whole is None else slices.shape,
-        slices.dtype,
-        slices.all_indices.dtype,
-        None if whole is None else whole.dtype,
-        slices.all_indices.shape,
-    )
 
 
 def _own_rows(indices: Any, dense_shape: Any) -> tuple[Any, Any]:
@@ -282,9 +186,9 @@ register(
 
 def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:
     whole = jnp.zeros([int(dim) for dim in dense_shape], values.dtype)
-    if 0 in whole.shape[:1]:  # JAX has no derivative of rows that are nowhere
+    if 0 in whole.shape[:1]:  # JAX has no derivative for out-of-range rows
         return whole
-    places = jnp.where(indices < 0, len(whole), indices)  # negative ones count for nothing
+    places = jnp.where(indices < 0, len(whole), indices)  # negative indices are dropped
     return whole.at[places].add(values, mode="drop")
 
 

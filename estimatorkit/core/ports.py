@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 
 class _Ops(Protocol):
     def load(self) -> None:
-        """Registers all ops."""
+        """Registers the ops of `ops`."""
 
     def operate(self, name: str, *operands: Any) -> Any:
         """Applies Python's operator `name` ('add', 'getitem', ...) to tensors."""
+
+
+class _OpTypes(Protocol):
+    def load(self) -> None:
+        """Calls `registry.add_ops` for the modules of later folders."""
 
 
 class _Indexing(Protocol):
@@ -108,6 +113,7 @@ class _Verification(Protocol):
 
 
 ops = cast("_Ops", Port("ops"))
+op_types = cast("_OpTypes", Port("op_types"))
 indexing = cast("_Indexing", Port("indexing"))
 gather_nd = cast("_GatherNd", Port("gather_nd"))
 variable_updates = cast("_VariableUpdates", Port("variable_updates"))

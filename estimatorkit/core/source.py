@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 _PASSED_OVER = (
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
-    contextlib.contextmanager.__code__.co_filename,  # between our context managers and their users
+    contextlib.contextmanager.__code__.co_filename,  # between context managers and their users
 )
 
 

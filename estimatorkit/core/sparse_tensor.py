@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from estimatorkit.core import ports
+from estimatorkit.core.composite import OfValues
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.default_session import session_for
-from estimatorkit.core.dtypes import DType, int64
+from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value_as_shape
 from estimatorkit.core.shapes import ShapeLike, TensorShape
-from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.tensor import Tensor
 
 operators: dict[str, Callable[..., Any]] = {}
 """What `SparseTensor`'s Python operators call, by method name; filled by the op modules."""
@@ -31,7 +32,7 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
-class SparseTensor:
+class SparseTensor(OfValues):
     """A tensor with `values[i]` at `indices[i]` and zeros elsewhere.
 
     Most operations expect unique indices in row-major order (see `sparse_reorder`).
@@ -51,7 +52,7 @@ class SparseTensor:
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         with get_default_graph().name_scope("SparseTensor"):
             self.indices: Tensor = convert_to_tensor(indices, int64, name="indices")
-            self.values: Tensor = convert_to_tensor(values, name="values")
+            self.values = self._values = convert_to_tensor(values, name="values")
             shape = dense_shape.as_list() if isinstance(dense_shape, TensorShape) else dense_shape
             self.dense_shape: Tensor = convert_to_tensor(shape, int64, name="dense_shape")
         self._check()
@@ -86,11 +87,6 @@ class SparseTensor:
         return cls(*sparse_tensor_value)
 
     @property
-    def dtype(self) -> DType:
-        """The dtype of the values."""
-        return self.values.dtype
-
-    @property
     def shape(self) -> TensorShape:
         """The static dense shape."""
         return self._static_shape
@@ -106,25 +102,6 @@ class SparseTensor:
             ValueError: the shapes are incompatible.
         """
         self._static_shape = self._static_shape.merge_with(shape)
-
-    @property
-    def op(self) -> Operation:
-        """The operation that produces the values."""
-        return self.values.op
-
-    @property
-    def name(self) -> str:
-        """The name of the values."""
-        return self.values.name
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that holds the three tensors."""
-        return self.values.graph
-
-    def consumers(self) -> list[Operation]:
-        """The operations that have one of the three tensors as an input."""
-        return list(dict.fromkeys(op for part in self._components() for op in part.consumers()))
 
     def with_values(self, new_values: Any) -> SparseTensor:
         """The same indices with other values, `(n,)` of any dtype."""
@@ -166,32 +143,4 @@ def _operate(name: str, *operands: Any) -> SparseTensor:
     return result
 
 
-def convert_to_tensor_or_sparse_tensor(
-    value: Any, dtype: Any = None, name: str | None = None
-) -> Tensor | SparseTensor:
-    """Converts to a `SparseTensor` if sparse, else to a tensor.
-
-    Args:
-        value: a `SparseTensor`, a `SparseTensorValue`, or any argument of `convert_to_tensor`.
-        dtype: the dtype.
-        name: the name of the constant, if one is created.
-
-    Raises:
-        TypeError, ValueError: the value cannot be converted to the dtype.
-    """
-    if isinstance(value, SparseTensorValue):
-        value = SparseTensor.from_value(value)
-    if not isinstance(value, SparseTensor):
-        return convert_to_tensor(value, dtype, name)
-    if dtype is not None and value.dtype != dtype:
-        raise type_error(
-            "a sparse tensor has the wrong dtype",
-            expected=dtype,
-            received=value.dtype.name,
-            made_at=value.op.source,
-            hint="use cast(sparse, dtype)",
-        )
-    return value
-
-
-__all__ = ["SparseTensor", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor"]
+__all__ = ["SparseTensor", "SparseTensorValue"]

@@ -24,101 +24,50 @@ operators: dict[str, Callable[..., Any]] = {}
 """What `Tensor`'s Python operators call, by method name; filled by the op modules."""
 
 
+def _unary(name: str) -> Callable[[Any], Tensor]:
+    def operator(self: Any) -> Tensor:
+        return _operate(name, self)
+
+    return operator
+
+
+def _compared(name: str) -> Callable[[Any, Any], Tensor]:
+    def operator(self: Any, other: Any) -> Tensor:
+        return _operate(name, self, other)
+
+    return operator
+
+
+def _binary(name: str) -> tuple[Callable[[Any, Any], Tensor], Callable[[Any, Any], Tensor]]:
+    """The methods for a tensor on the left, and on the right alone."""
+
+    def reflected(self: Any, other: Any) -> Tensor:
+        return _operate(name, other, self)
+
+    return _compared(name), reflected
+
+
 class Operators:
     """Python operators that create operations, for tensors and variables."""
 
     __slots__ = ()
     __array_priority__ = 100  # `array + tensor` comes to __radd__ here instead of NumPy
 
-    def __add__(self, other: Any) -> Tensor:
-        return _operate("add", self, other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return _operate("add", other, self)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return _operate("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return _operate("sub", other, self)
-
-    def __mul__(self, other: Any) -> Tensor:
-        return _operate("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return _operate("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return _operate("truediv", self, other)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return _operate("truediv", other, self)
-
-    def __floordiv__(self, other: Any) -> Tensor:
-        return _operate("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Tensor:
-        return _operate("floordiv", other, self)
-
-    def __mod__(self, other: Any) -> Tensor:
-        return _operate("mod", self, other)
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return _operate("mod", other, self)
-
-    def __pow__(self, other: Any) -> Tensor:
-        return _operate("pow", self, other)
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return _operate("pow", other, self)
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return _operate("matmul", self, other)
-
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return _operate("matmul", other, self)
-
-    def __neg__(self) -> Tensor:
-        return _operate("neg", self)
-
-    def __abs__(self) -> Tensor:
-        return _operate("abs", self)
-
-    def __invert__(self) -> Tensor:
-        return _operate("invert", self)
-
-    def __and__(self, other: Any) -> Tensor:
-        return _operate("and", self, other)
-
-    def __rand__(self, other: Any) -> Tensor:
-        return _operate("and", other, self)
-
-    def __or__(self, other: Any) -> Tensor:
-        return _operate("or", self, other)
-
-    def __ror__(self, other: Any) -> Tensor:
-        return _operate("or", other, self)
-
-    def __xor__(self, other: Any) -> Tensor:
-        return _operate("xor", self, other)
-
-    def __rxor__(self, other: Any) -> Tensor:
-        return _operate("xor", other, self)
-
-    def __lt__(self, other: Any) -> Tensor:
-        return _operate("less", self, other)
-
-    def __le__(self, other: Any) -> Tensor:
-        return _operate("less_equal", self, other)
-
-    def __gt__(self, other: Any) -> Tensor:
-        return _operate("greater", self, other)
-
-    def __ge__(self, other: Any) -> Tensor:
-        return _operate("greater_equal", self, other)
-
-    def __getitem__(self, key: Any) -> Tensor:
-        return _operate("getitem", self, key)
+    __add__, __radd__ = _binary("add")
+    __sub__, __rsub__ = _binary("sub")
+    __mul__, __rmul__ = _binary("mul")
+    __truediv__, __rtruediv__ = _binary("truediv")
+    __floordiv__, __rfloordiv__ = _binary("floordiv")
+    __mod__, __rmod__ = _binary("mod")
+    __pow__, __rpow__ = _binary("pow")
+    __matmul__, __rmatmul__ = _binary("matmul")
+    __and__, __rand__ = _binary("and")
+    __or__, __ror__ = _binary("or")
+    __xor__, __rxor__ = _binary("xor")
+    __lt__, __le__ = _compared("less"), _compared("less_equal")
+    __gt__, __ge__ = _compared("greater"), _compared("greater_equal")
+    __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("invert")
+    __getitem__ = _compared("getitem")
 
 
 class Reference:
@@ -153,7 +102,7 @@ class Tensor(Operators):
         aliases: for outputs collected by `contrib.layers`, their names there.
     """
 
-    # Libraries leave notes on tensors (`outputs._uses_learning_phase = True`).
+    # Libraries attach attributes to tensors (`outputs._uses_learning_phase = True`).
     __slots__ = ("__dict__", "_shape", "aliases", "assign", "dtype", "op", "value_index")
 
     aliases: list[str]
@@ -198,7 +147,7 @@ class Tensor(Operators):
         self._shape = self._shape.merge_with(shape)
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        return self  # what a graph holds is not copied with what refers to it
+        return self  # objects owned by a graph are not copied with objects that refer to it
 
     def ref(self) -> Reference:
         """A hashable reference; `deref()` returns the tensor."""

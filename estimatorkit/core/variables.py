@@ -170,7 +170,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
             attrs = {"dtype": self.dtype, "shape": static}
             self._handle = registry.output("VarHandleOp", (), attrs, scope)
             for op in graph.get_operations()[before : self.op.index]:
-                op.device = self.device  # what is made for it is made where it is
+                op.device = self.device  # created on the variable's device
             with graph.device(self.device):
                 self.initializer: Operation = make(
                     "AssignVariableOp",
@@ -344,7 +344,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         return Reference(self)
 
     def __bool__(self) -> bool:
-        # Custom getters write `average if average else variable`; the value belongs to a session.
+        # Custom getters test `average if average else variable`; the value belongs to a session.
         return True
 
     # -- its value
@@ -354,7 +354,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         if current is self.graph and not current.has_control_dependencies:
             changed = current.has_written(self._handle)
             return self.read_value() if changed else self._snapshot
-        # The body of a function reads when it runs: it may assign, or be one step of a loop.
+        # A function body reads at run time: it may assign, or be one step of a loop.
         return self.read_value() if current.reaches(self.graph) else self._snapshot
 
     def _as_graph_element(self) -> Tensor:

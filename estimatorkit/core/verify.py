@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from estimatorkit.core import registry
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import inference
 from estimatorkit.core.tensor import Operation, Tensor
 
 
 def verify(graph: Graph, start: int = 0) -> None:
     """Checks that a graph is well formed.
 
-    Every operation has a registered type, a name of its own, inputs and control inputs of the same
-    graph that were made before it (so there are no cycles), and outputs whose number, dtypes and
+    Every operation has a registered type, a unique name, inputs and control inputs of the same
+    graph that were created before it (so there are no cycles), and outputs whose number, dtypes and
     shapes agree with what the type infers from the inputs.
 
     Args:
@@ -37,6 +38,19 @@ def verify(graph: Graph, start: int = 0) -> None:
         )
 
 
+def verify_new(graph: Graph) -> None:
+    """`verify` for the operations that were made since its last call."""
+    verified = graph.extension(_Verified)
+    verify(graph, verified.count)
+    verified.count = len(graph.get_operations())
+
+
+class _Verified:
+    """How many operations of a graph have been verified."""
+
+    count = 0
+
+
 def _problems(graph: Graph, ops: list[Operation], position: int, op: Operation) -> Iterator[str]:
     if graph.find_operation(op.name) is not op:
         yield "another operation has the same name"
@@ -56,10 +70,7 @@ def _problems(graph: Graph, ops: list[Operation], position: int, op: Operation) 
 
 
 def _wrong_outputs(row: registry.OpDef, inputs: tuple[Tensor, ...], op: Operation) -> Iterator[str]:
-    attrs = op.attrs
-    inferred = (
-        row.infer(inputs, attrs) if row.infer else registry.infer_from_kernel(row, inputs, attrs)
-    )
+    inferred = inference.infer(row, inputs, op.attrs)
     if len(inferred) != len(op.outputs):
         yield f"it has {len(op.outputs)} outputs, and its type infers {len(inferred)}"
         return

@@ -50,7 +50,7 @@ def value_class(spec: Any) -> type:
 # Host iteration asks for blocks of 1, 2, 4, ... elements up to this number: the first element comes
 # at once, and the cost of a block is soon shared.
 _HOST_BLOCK = 64
-_HOST_BYTES = 4 << 20  # of a block: what is gathered is still in the caches when it is handed out
+_HOST_BYTES = 4 << 20  # per block: gathered rows are still in the caches when returned
 
 
 class Dataset(Transformable):
@@ -285,7 +285,7 @@ class Dataset(Transformable):
         return count
 
     def __bool__(self) -> bool:
-        return True  # as an object, whatever its length
+        return True  # as an object, so that any length fits
 
     def __repr__(self) -> str:
         return f"<{type(self._plan).__name__}Dataset element_spec={self.element_spec}>"

@@ -25,14 +25,14 @@ from estimatorkit.data.spec import SparseTensorSpec, TensorSpec, flatten, pack
 from estimatorkit.data.traced_functions import DatasetFunction, of_tensors, specs_of
 from estimatorkit.data.tracing import trace_function
 from estimatorkit.data.transformations import merged_states
-from estimatorkit.runtime.columns import parts_of
+from estimatorkit.runtime.steps.columns import parts_of
 
 if TYPE_CHECKING:
     from estimatorkit.data.dataset import Dataset
 
 
 class Cardinality(np.int64):
-    """A number of elements: a number of Python, and a tensor of the graph that it was asked in."""
+    """A number of elements: a Python integer, and a tensor of the graph it was requested in."""
 
     _tensor: Tensor | None
 

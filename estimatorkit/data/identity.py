@@ -29,7 +29,7 @@ from estimatorkit.data.execution.checksums import checksum
 from estimatorkit.data.parameters import Pending
 from estimatorkit.data.plan import Plan
 from estimatorkit.data.traced_functions import DatasetFunction
-from estimatorkit.runtime.columns import RaggedColumn, SparseColumn
+from estimatorkit.runtime.steps.columns import RaggedColumn, SparseColumn
 from estimatorkit.storage import gfile
 from estimatorkit.storage.filesystem import is_remote
 
@@ -72,9 +72,9 @@ class _Walk:
     def __init__(self) -> None:
         self.pipeline = hashlib.blake2b(digest_size=8)
         self.content = hashlib.blake2b(digest_size=8)
-        self._names: list[Any] = []  # arrays of strings, which may be names of files
-        self._reads_files = False  # by names that are elements
-        self._open: list[Any] = []  # what is being visited: objects may refer to themselves
+        self._names: list[Any] = []  # arrays of strings, which may be file names
+        self._reads_files = False  # by file names that are elements
+        self._open: list[Any] = []  # objects being visited: they may refer to themselves
 
     def visit(self, value: Any) -> None:
         """Adds a value."""
@@ -153,7 +153,7 @@ class _Walk:
         numbers = {tensor: number for number, tensor in enumerate(function.inputs)}
         for op in function.ops:
             self._note(op.type)
-            self._reads_files |= lookup(op.type).effects == "asset"
+            self._reads_files |= lookup(op.type).semantics.effects == "asset"
             for tensor in op.inputs:
                 self.visit(numbers.get(tensor, constant_value(tensor)))
             for name in sorted(op.attrs):
@@ -229,7 +229,7 @@ def _may_change(tensor: Tensor, seen: set[Tensor]) -> bool:
         return False
     seen.add(tensor)
     op = tensor.op
-    if role_of(op) in (Role.VARIABLE, Role.READ) or lookup(op.type).random:
+    if role_of(op) in (Role.VARIABLE, Role.READ) or lookup(op.type).semantics.random:
         return True
     return tensor.dtype is resource or any(_may_change(each, seen) for each in op.inputs)
 

@@ -120,7 +120,7 @@ def _get_next_of(handle: Any, specs: tuple[Spec, ...], *, context: Any) -> list[
 
 
 def next_values(*handle: Any, context: Any, **attrs: Any) -> list[Any]:
-    """The tensors of the next element of an iterator, which `Iterator.source` tells."""
+    """The tensors of the next element of the iterator given by `Iterator.source`."""
     return (_get_next_of if handle else _get_next)(*handle, context=context, **attrs)
 
 

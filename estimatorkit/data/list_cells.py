@@ -127,7 +127,7 @@ def split(
     parted = bytearray(text)
     np.frombuffer(parted, np.uint8)[places[kept]] = mark[0]
     pieces = _objects(bytes(parted).split(mark))
-    # An empty cell is one piece, others are two for each value.
+    # An empty cell is one piece; others are two per value.
     ends = np.cumsum(1 + kept)[kept]
     texts, row = pieces[ends - 1], row[kept]
     numbers = _numbers(texts)
@@ -160,7 +160,7 @@ def _objects(pieces: Sequence[bytes]) -> NDArray[Any]:
 
 
 def _numbers(texts: NDArray[Any]) -> NDArray[np.float32]:
-    """Parses numbers; NaN for those that are none."""
+    """Parses numbers; NaN for invalid ones."""
     import pandas as pd
 
     decoded = pd.Series(

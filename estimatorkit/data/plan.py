@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from estimatorkit.core.tensor import Tensor
 
 INFINITE = -1  # the cardinality of a dataset that never ends
-UNKNOWN = -2  # the cardinality if known only when run
+UNKNOWN = -2  # the cardinality if known only at run time
 
 
 class TracedFunction(Protocol):

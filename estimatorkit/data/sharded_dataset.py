@@ -21,6 +21,9 @@ from estimatorkit.data.execution.block_iterator import (
     State,
     UnaryIterator,
     end_of_sequence,
+    pass_number,
+    position,
+    random_state,
 )
 from estimatorkit.data.execution.buffers import Columns, count_rows
 from estimatorkit.data.execution.cursor import Cursor
@@ -184,6 +187,10 @@ class DealtIterator(UnaryIterator):
         seeds: of the pipeline.
     """
 
+    _functions: DrawingFunctions = random_state()
+    _given: int = position(0)
+    _pass: int = pass_number()
+
     def __init__(
         self, units: BlockIterator, start: StartFunction, dealer: Dealer, seeds: Seeds
     ) -> None:
@@ -192,15 +199,13 @@ class DealtIterator(UnaryIterator):
         self._functions = DrawingFunctions([start], seeds.function_stream())
         self._seeds = seeds
         self._at = 0  # the index of the next unit of the units' iterator
-        self._pass = 0
         self._began_anew = False  # at a position of which only others knew what comes after it
         self._is_ahead = False  # prefetching
-        self._begin_pass()
 
-    def _begin_pass(self) -> None:
+    def _begin_pass(self, epoch: int) -> None:
+        super()._begin_pass(epoch)
         self._unit: Unit | None = None
         self._elements: BlockIterator | None = None  # of that unit
-        self._given = 0
         self._ended: deque[tuple[int, Unit]] = deque()  # (element count at its end, unit)
 
     def next_block(self, n: int) -> Columns:
@@ -289,7 +294,7 @@ class DealtIterator(UnaryIterator):
             self.dealer.trained(units)
 
     def _save(self) -> State:
-        place = {"given": self._given, "pass": self._pass, "key": self._functions.stream.key}
+        place = self._own_position()
         if self.dealer.is_shared:
             return place
         elements = None if self._elements is None else self._elements.get_state()
@@ -302,8 +307,7 @@ class DealtIterator(UnaryIterator):
 
     def _restore(self, state: State) -> None:
         self._close_unit()
-        self._given, self._pass = state["given"], state["pass"]
-        self._functions.draw_from(state["key"])
+        self._restore_own(state)
         self._began_anew = self.dealer.is_shared or "taken" not in state
         if self._began_anew:
             return
@@ -316,8 +320,7 @@ class DealtIterator(UnaryIterator):
 
     def _restart(self, epoch: int) -> None:
         self._close_unit()
-        self._begin_pass()
-        self._pass = epoch
+        self._begin_pass(epoch)
         self.dealer.set_state(0)
 
     def _skip(self, n: int) -> int:

@@ -22,7 +22,7 @@ from estimatorkit.data.spec import (
     pack,
     to_array,
 )
-from estimatorkit.runtime.columns import SparseColumn
+from estimatorkit.runtime.steps.columns import SparseColumn
 
 
 def columns_of_slices(tensors: Any) -> tuple[Any, Columns]:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes, nest
-from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.dtypes import DType, as_dtype, float32, int64
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.core.shapes import ShapeLike, TensorShape, as_shape
+from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.shapes import UNKNOWN, ShapeLike, TensorShape, as_shape
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,78 @@ class SparseTensorSpec:
 
     def __repr__(self) -> str:
         return f"SparseTensorSpec({self.shape}, {self.dtype!r})"
+
+
+@dataclass(frozen=True)
+class IndexedSlicesSpec:
+    """The type of an `IndexedSlices`: dtypes and static shapes (`tf.IndexedSlicesSpec`).
+
+    Args:
+        shape: the dense shape; unknown by default.
+        dtype: the dtype of the values; float32 by default.
+        indices_dtype: int32 or int64 (the default).
+        dense_shape_dtype: int32, int64, or None if there is no `dense_shape`.
+        indices_shape: `(n,)`, unknown by default.
+    """
+
+    shape: TensorShape
+    dtype: DType
+    indices_dtype: DType
+    dense_shape_dtype: DType | None
+    indices_shape: TensorShape
+
+    def __init__(
+        self,
+        shape: ShapeLike = None,
+        dtype: Any = float32,
+        indices_dtype: Any = int64,
+        dense_shape_dtype: Any = None,
+        indices_shape: ShapeLike = None,
+    ) -> None:
+        found = {
+            "shape": as_shape(shape),
+            "dtype": as_dtype(dtype),
+            "indices_dtype": as_dtype(indices_dtype),
+            "dense_shape_dtype": None if dense_shape_dtype is None else as_dtype(dense_shape_dtype),
+            "indices_shape": as_shape(indices_shape).with_rank(1),
+        }
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def value_type(self) -> type[IndexedSlices]:
+        """`IndexedSlices`."""
+        return IndexedSlices
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a spec or an `IndexedSlices` is compatible with this spec."""
+        other = spec_or_value
+        if isinstance(other, IndexedSlices):
+            other = _spec_of_slices(other)
+        return (
+            isinstance(other, IndexedSlicesSpec)
+            and self.shape.is_compatible_with(other.shape)
+            and self.indices_shape.is_compatible_with(other.indices_shape)
+            and (self.dtype, self.indices_dtype, self.dense_shape_dtype)
+            == (other.dtype, other.indices_dtype, other.dense_shape_dtype)
+        )
+
+    def __repr__(self) -> str:
+        parts = (self.shape, self.dtype, self.indices_dtype, self.dense_shape_dtype)
+        return f"IndexedSlicesSpec({', '.join(map(repr, (*parts, self.indices_shape)))})"
+
+
+def _spec_of_slices(slices: IndexedSlices) -> IndexedSlicesSpec:
+    """The spec of an `IndexedSlices`."""
+    whole = slices.dense_shape
+    shape = slices.all_values.shape[1:] if slices.all_values.shape.rank else UNKNOWN
+    return IndexedSlicesSpec(
+        TensorShape([None]).concatenate(shape) if whole is None else slices.shape,
+        slices.dtype,
+        slices.all_indices.dtype,
+        None if whole is None else whole.dtype,
+        slices.all_indices.shape,
+    )
 
 
 @dataclass(frozen=True)
@@ -264,7 +337,7 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
     except ValueError as error:
         raise _ragged(value, where) from error
     if array.dtype.kind == "U" and not hasattr(value, "dtype"):
-        array = np.asarray(value, object)  # a list that begins with a number
+        array = np.asarray(value, object)  # a list whose first element is a number
     if array.dtype.kind in "OSUT":
         array = _as_bytes(array, value, where)
     elif not isinstance(value, (np.ndarray, np.generic)) and not isinstance(first, np.ndarray):

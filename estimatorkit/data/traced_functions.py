@@ -36,8 +36,8 @@ from estimatorkit.data.spec import (
     map_leaves,
     pack,
 )
-from estimatorkit.runtime.batched_executor import BlockRunner, trace
-from estimatorkit.runtime.columns import SparseColumn, parts_of
+from estimatorkit.runtime.steps.batched_executor import BlockRunner, trace
+from estimatorkit.runtime.steps.columns import SparseColumn, parts_of
 
 
 def specs_of(element_spec: Any) -> tuple[Spec, ...]:

@@ -1,5 +1,6 @@
-from estimatorkit.runtime.session import (
-    InteractiveSession as InteractiveSession, Session as Session,
+from estimatorkit.runtime.session import Session as Session
+from estimatorkit.train.sessions.interactive_session import (
+    InteractiveSession as InteractiveSession,
 )
 from estimatorkit.distribute.cluster_spec import ClusterSpec as ClusterSpec
 from estimatorkit.distribute.cluster_task import ClusterTask as ClusterTask

@@ -14,21 +14,24 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.x64 import x64
 from estimatorkit.data.iterator_ops import Iterator as GraphIterator, resuming
-from estimatorkit.distribute.replicas.replica_loop import ReplicaLoop
-from estimatorkit.distribute.replicas.replica_run import ReplicatedState
+from estimatorkit.distribute.replicas.replica_state import ReplicaSession
 from estimatorkit.distribute.replicas.replicas import Replicas
 from estimatorkit.distribute.replicas.strategies import Strategy
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.engine.call_record import set_learning_phase
 from estimatorkit.runtime.session import Session
+from estimatorkit.runtime.state import State
 from estimatorkit.storage.checkpoint import checkpoint_version, read_checkpoint
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.hooks import SessionRunHook
@@ -158,7 +161,7 @@ class BuiltModel:
                 if self.scaffold is not None:
                     given = self.scaffold.local_init_op
                     if given is not None and self.mode == ModeKeys.EVAL:
-                        # The metric of the loss has come after what the model initializes.
+                        # The loss metric was created after the model's own initializers.
                         self._local_init = group(given, Scaffold.default_local_init_op())
                     self.scaffold.finalize()
                     self._local_init = self._local_init or self.scaffold.local_init_op
@@ -166,12 +169,12 @@ class BuiltModel:
                     self._local_init = Scaffold.default_local_init_op()
             self.graph.finalize()
             setting = self._setting
-            session = Session(setting.open_target(), self.graph, setting.session_config)
-            if setting.replicas is not None:
+            given = setting.open_target(), self.graph, setting.session_config
+            if setting.replicas is None:
+                self._session = Session(*given)
+            else:
                 above = None if setting.strategy is None else setting.strategy.shard_rows_above
-                session.state = ReplicatedState(session.state, setting.replicas, above)
-                session.state.step_loop = ReplicaLoop
-            self._session = session
+                self._session = ReplicaSession(*given, setting.replicas, above)
         return self._session
 
     def _has_local(self) -> bool:
@@ -230,9 +233,9 @@ class BuiltModel:
                     self.scaffold.saver.restore(session, path)
                 else:
                     restore_checkpoint(session, read_checkpoint(path), saved_items())
-            session.state.put_on_device()
+            _put_on_device(session.state)
             self._version = version
-        # As in a new session: a checkpoint's random counters are for those who train on.
+        # As in a new session: a checkpoint's random counters matter only when training continues.
         session.state.restart_random()
         self.initialize_local()
 
@@ -290,7 +293,7 @@ class MadeOf:
 
 
 class ModelStore:
-    """An estimator's idle models, by what they were built for."""
+    """An estimator's idle models, keyed by what they were built from."""
 
     def __init__(self) -> None:
         self._models: OrderedDict[Any, BuiltModel] = OrderedDict()
@@ -356,6 +359,14 @@ class ModelStore:
             models, self._models = list(self._models.values()), OrderedDict()
         for each in models:
             each.close()
+
+
+def _put_on_device(state: State) -> None:
+    """Transfers restored values to the device, once."""
+    with x64():
+        for name, value in list(state.values.items()):
+            if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
+                state.put(name, state.initial(name, value, None))
 
 
 __all__ = ["BuiltModel", "MadeOf", "ModelStore"]

@@ -78,7 +78,7 @@ def run_role(
             hint="use train_distribute=distribute.MultiWorkerMirroredStrategy() to train them "
             "synchronously",
         )
-    # In a cluster without chief, the first worker is it.
+    # In a cluster without a chief, the first worker is the chief.
     kind = _Chief if task.is_chief else _ROLES[task.type]
     role = kind(estimator, train_spec, specs)
     results = None

@@ -81,7 +81,7 @@ class Estimator:
     `train`, `evaluate` or `predict` again costs neither (TensorFlow rebuilds the graph and reads
     the checkpoint each time). A `model_fn` whose result depends on more than its arguments is
     therefore not called again; `forget_models` clears the cache. Hooks whose `begin` adds to the
-    graph, and inputs that are more than a dataset, get a model of their own, as in TensorFlow.
+    graph, and inputs that are more than a dataset, get their own model, as in TensorFlow.
 
     Raises:
         ValueError: an argument is invalid.
@@ -105,7 +105,7 @@ class Estimator:
         self._model_fn = model_fn
         self._params = copy.deepcopy({} if params is None else params)
         self._config = config = checked_config(config, model_dir)
-        # TensorFlow's private names: subclasses read and assign them.
+        # TensorFlow's private names, which subclasses read and assign.
         self._model_dir: Any = config.model_dir
         self._session_config: Any = config.session_config
         self._device_fn: Any = config.device_fn
@@ -348,7 +348,7 @@ class Estimator:
     def _get_features_and_labels_from_input_fn(
         self, input_fn: Callable[..., Any], mode: str
     ) -> tuple[Any, Any, list[SessionRunHook]]:
-        """Calls an `input_fn` in the default graph; the hooks that start its input are none."""
+        """Calls an `input_fn` in the default graph; it needs no hooks to start its input."""
         result = self._call_input_fn(input_fn, mode)
         if isinstance(result, Dataset):
             result = make_one_shot_iterator(result).get_next()
@@ -488,7 +488,7 @@ class Estimator:
                 try:
                     with model.graph.as_default():
                         batch = run_hooked(session, predictions, all_hooks, stop)
-                except (OutOfRangeError, StopIteration):  # of the input, or of a hook
+                except (OutOfRangeError, StopIteration):  # an error of the input, or of a hook
                     break
                 if yield_single_examples:
                     yield from single_examples(batch)

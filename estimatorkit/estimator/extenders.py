@@ -172,7 +172,7 @@ def extended(
             spec = estimator._call_model_fn(features, labels, mode, config)
         return extend(spec, features, labels, config)
 
-    copied = copy.copy(estimator)  # with what its kind has besides, such as a Keras model's weights
+    copied = copy.copy(estimator)  # with its other attributes, such as a Keras model's weights
     copied._model_fn = model_fn
     copied._models = ModelStore()
     return copied

@@ -66,7 +66,7 @@ class ModelInput:
             if isinstance(result, Dataset):
                 result = make_one_shot_iterator(result).get_next()
             features, labels = features_and_labels(result, mode)
-        # Features of several kinds of keys have no order in which they could be taken apart.
+        # Feature keys of mixed types cannot be sorted, so there is no order to unpack them in.
         parts = [features, labels] if _is_ordered(features) and _is_ordered(labels) else []
         dataset = _dataset_of([each for each in flatten(parts, True) if each is not None])
         if dataset is None or dataset._plan.tensors() or _collections(graph) != before:

@@ -139,7 +139,7 @@ class LivePredictor:
         return model.session.run(fetches, dict(zip(tensors, leaves, strict=True)))
 
     def _made(self, arrays: Any, key: Any) -> tuple[BuiltModel, Any, list[Any]]:
-        # An element of unknown batch, whose tensors are then fed.
+        # An element of unknown batch size, whose tensors are then fed.
         dataset = Dataset.from_tensor_slices(arrays).batch(1)
         model = self._build(ModelInput.of(lambda: dataset, ModeKeys.PREDICT, None))
         model.load(self._path)

@@ -366,7 +366,7 @@ class RunConfig:
                 )
         steps, secs = changes.get("save_checkpoints_steps"), changes.get("save_checkpoints_secs")
         _check_one(steps, secs)
-        # Steps replace seconds and the other way round.
+        # Setting steps replaces seconds, and vice versa.
         if steps is not None:
             changes["save_checkpoints_secs"] = None
         elif secs is not None:
@@ -407,7 +407,7 @@ def default_session_config(device_filters: Sequence[str] = ()) -> Any:
     Args:
         device_filters: the devices that a session may use, by prefix; all by default.
     """
-    from estimatorkit.runtime.protos import ConfigProto, GraphOptions, RewriterConfig
+    from estimatorkit.interop.protos import ConfigProto, GraphOptions, RewriterConfig
 
     rewriting = RewriterConfig(meta_optimizer_iterations=RewriterConfig.ONE)
     return ConfigProto(
@@ -431,7 +431,7 @@ def _cluster_session_config(task: ClusterTask) -> Any:
 def _is_session_config(value: Any) -> bool:
     if value is None:
         return True
-    from estimatorkit.runtime.protos import ConfigProto
+    from estimatorkit.interop.protos import ConfigProto
 
     return isinstance(value, ConfigProto)
 

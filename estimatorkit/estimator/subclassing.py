@@ -3,7 +3,7 @@
 Public methods are not overridden, unless a subclass overrides `_assert_members_are_not_overridden`.
 Of the private ones, `_call_input_fn`, `_call_model_fn`, `_create_global_step` and
 `_create_and_assert_global_step` are called wherever a graph is built, and `_train_model`,
-`_train_model_default` and `_train_with_estimator_spec` make a training where one is overridden. The
+`_train_model_default` and `_train_with_estimator_spec` run a training if one is overridden. The
 others of TensorFlow are not called here: a subclass that overrides one of them is refused, because
 it would do nothing.
 """
@@ -65,7 +65,7 @@ def refuse_public_overrides(estimator: Any, base: type) -> None:
 def check_overrides(estimator: Any, base: type) -> None:
     """Raises ValueError if an estimator's class overrides a method that is never called.
 
-    A class that also overrides the method that would call it calls it by itself.
+    A class that also overrides the calling method is trusted to call it itself.
     """
     kind = type(estimator)
     for name, caller in _NEVER_CALLED.items():

@@ -84,7 +84,7 @@ class Training:
             warm_start.apply()
         self._scaffold: Scaffold = spec.scaffold
         graph = spec.train_op.graph
-        graph.add_to_collection(GraphKeys.LOSSES, spec.loss)  # where hooks look for it
+        graph.add_to_collection(GraphKeys.LOSSES, spec.loss)  # hooks look it up there
         self._summarizes = self._scaffold.summary_op is not None or has_summaries(graph)
         alone = not self._summarizes and not self._has_others and self._replicas is None
         self._scalars = recorded_scalars(graph) if alone else {}
@@ -144,7 +144,7 @@ class Training:
                 closing.enter_context(interruption.watching())
             coord = closing.enter_context(coordinated())
             all_hooks.append(CoordinatorHook(coord))
-            all_hooks += saving  # last: where a hook before them fails, nothing bad is saved
+            all_hooks += saving  # last: if a hook before them fails, nothing bad is saved
             for hook in all_hooks:
                 closing.callback(hook.close)
             for hook in all_hooks:
@@ -164,16 +164,16 @@ class Training:
             loss = self._run(model, all_given, all_hooks, saving, newest, coord)
             _rest(all_hooks)
             if self._cluster is not None and self._is_chief and not self._loop.is_terminated:
-                self._cluster.drain()  # what workers still send is in the last checkpoint
+                self._cluster.drain()  # updates still being sent are included
             for hook in all_hooks:
                 hook.end(session)
             if self._cluster is not None:
                 self._cluster.leave()
             if self._replicas is not None:
-                self._replicas.wait_for_all()  # what the chief has saved is there for all
+                self._replicas.wait_for_all()  # what the chief has saved is visible to all
             if self._loop.is_interrupted:
                 raise Interrupted
-            # What was saved last is what the session holds, where it was saved at the last step.
+            # If the last step was saved, the session holds exactly what was saved last.
             latest = newest()
             if latest is not None and saving and saving[0].saved_step == _step(session):
                 model.now_holds(latest)

@@ -57,12 +57,12 @@ def column(feature: kinds.Feature) -> Any:
     return _column(feature.arguments)
 
 
-def _column(arguments: kinds.ColumnArguments, factory: str | None = None) -> Any:
-    """A feature column, of another function than its own if one is named."""
+def _column(arguments: kinds.ColumnArguments, made: Any = None) -> Any:
+    """A feature column, by another function than its own if one is given."""
     if isinstance(arguments, kinds.SharedEmbeddings):
         return _sharing([column(each) for each in arguments.columns], arguments)
     given = {arguments.renamed.get(name, name): _made(name, value) for name, value in arguments}
-    return getattr(ek.feature_column, factory or arguments.factory)(**given)
+    return (arguments.function() if made is None else made)(**given)
 
 
 def _sharing(ids: Sequence[Any], given: Any) -> list[Any]:
@@ -112,7 +112,7 @@ def optimizer(given: Any, last_step: int = 1) -> Any:
     if isinstance(given, str):
         return given
     arguments = _arguments(given)
-    make = getattr(ek.train, given.factory)
+    make = given.function()
     rate = arguments["learning_rate"]
     if not isinstance(rate, Schedule):
         return make(**arguments)
@@ -128,8 +128,8 @@ def _scheduled(schedule: Schedule, last_step: int) -> Any:
     if given.get("decay_steps", 1) is None:
         given["decay_steps"] = max(1, last_step - warmup)
     rate = (
-        getattr(ek.train, schedule.factory)(global_step=after, **given)
-        if schedule.factory
+        schedule.function()(global_step=after, **given)
+        if schedule.place
         else ek.constant(schedule.learning_rate)
     )
     if not warmup:
@@ -163,7 +163,10 @@ def feature_columns(experiment: Experiment) -> dict[str, list[Any]]:
 
 def _sequence(given: kinds.Sequence) -> list[Any]:
     """The embedding columns of the target, the history and the negatives (if given)."""
-    steps = [_column(each, f"sequence_{each.factory}") for each in given.steps]
+    steps = [
+        _column(each, getattr(ek.feature_column, f"sequence_{each.function().__name__}"))
+        for each in given.steps
+    ]
     return _sharing([_column(given.target.arguments), *steps], given)
 
 
@@ -192,7 +195,8 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
             given[name] = optimizer(value, end)
         elif name.endswith("activation"):
             by_name = value is None or value == "dice"  # a layer, which the estimator makes
-            given[f"{name}_fn"] = value if by_name else getattr(ek.nn, value)
+            argument = experiment.estimator.renamed.get(name, name)
+            given[argument] = value if by_name else getattr(ek.nn, value)
         elif isinstance(value, WarmStart):
             given[name] = ek.estimator.WarmStartSettings(**dict(value))
         else:
@@ -265,7 +269,7 @@ def _exporter(experiment: Experiment, given: Any) -> Any:
             k=given.top_k,
             approximate=given.approximate,
         )
-    return getattr(ek.estimator, given.factory)(
+    return given.function()(
         serving_input_receiver_fn=functools.partial(receiver, experiment),
         **_arguments(given, "inputs", "top_k", "approximate")
         | _compared(experiment, given)
@@ -281,7 +285,7 @@ def _data_spec(experiment: Experiment) -> dict[str, Any]:
     read = feature_columns(experiment)
     read.pop("negatives", None)
     used = ek.nest.flatten(list(read.values()))
-    used = used or columns(experiment.features)  # a baseline takes the number of examples from them
+    used = used or columns(experiment.features)  # a baseline takes the batch size from them
     spec = ek.feature_column.make_parse_example_spec(used)
     weight = experiment.weight_column
     if weight is not None and weight not in experiment.reads:  # a weight may be a feature, too
@@ -343,7 +347,7 @@ def hooks(experiment: Experiment) -> list[Any]:
         }
         if each.type == "profiler":
             given["output_dir"] = experiment.model_dir
-        found.append(getattr(ek.train, each.factory)(**given))
+        found.append(each.function()(**given))
     for name in experiment.run.loggers:
         settings = {
             key: each if isinstance(each, bool | int | float | str) else str(each)

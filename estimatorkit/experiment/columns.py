@@ -13,34 +13,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    SerializerFunctionWrapHandler,
-    Tag,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from estimatorkit.experiment.arguments import Arguments, Kinds
 from estimatorkit.experiment.estimators import Optimizer
 from estimatorkit.experiment.sections import (
     Count,
     FileName,
-    Model,
     Number,
+    OneKey,
     Positive,
-    Switch,
     Text,
     Whole,
-    name_or_type,
     short,
     wrong,
 )
-
-NumberType = Literal["float32", "float64", "int32", "int64"]
-Combiner = Literal["mean", "sqrtn", "sum"]
 
 
 @dataclass(frozen=True)
@@ -58,34 +45,62 @@ class Read:
     default: float | None = None
 
 
-class ColumnArguments(Model):
+class ColumnArguments(Arguments):
     """The base class of all kinds."""
 
-    factory: ClassVar[str]
-    renamed: ClassVar[dict[str, str]] = {}
+    types = {  # noqa: RUF012
+        "combiner": Annotated[
+            Literal["mean", "sqrtn", "sum"],
+            Field(description="how several of an example become one"),
+        ],
+        "default_value": Annotated[int | None, Field(strict=True, ge=-1)],
+        "file_format": None,  # columns of sequences have none
+        "key": Annotated[Text, Field(description="the column in the data")],
+        "dimension": Annotated[Count, Field(description="the length of the vectors")],
+        "max_norm": Annotated[
+            Positive | None, Field(description="the longest that a vector may be")
+        ],
+        "shared_embedding_collection_name": None,
+        "tensor_name_in_ckpt": None,
+        "use_safe_embedding_lookup": None,
+    }
     gives_ids: ClassVar[bool] = False
     gives_numbers: ClassVar[bool] = False
 
+    @property
+    def read(self) -> tuple[str, float | None]:
+        """How the column `key` is read: type and default (see `Read`)."""
+        return "string", None
+
     def reads(self) -> Iterator[Read]:
-        """The data columns it reads."""
-        raise NotImplementedError
+        """The data columns that it and the columns in it read."""
+        for _, value in self:
+            for each in value if isinstance(value, tuple) else (value,):
+                arguments = each.arguments if isinstance(each, Feature) else each
+                if isinstance(arguments, ColumnArguments):
+                    yield from arguments.reads()
+        key = getattr(self, "key", None)
+        if key is not None:
+            yield Read(key, *self.read)
 
 
 # -- normalizers
 
 
-class Standardize(Model):
+class _Normalizer(Arguments):
+    type: str
+
+
+class Standardize(_Normalizer):
     """(x - mean) / deviation."""
 
-    type: Literal["standardize"] = "standardize"
     mean: Number
     deviation: Positive
 
 
-class Scale(Model):
+class Scale(_Normalizer):
     """(x - low) / (high - low): from [low, high] to [0, 1]."""
 
-    type: Literal["scale"] = "scale"
     low: Number = 0.0
     high: Number = 1.0
 
@@ -96,29 +111,29 @@ class Scale(Model):
         return self
 
 
-class Log1p(Model):
+class Log1p(_Normalizer):
     """log(1 + x) of x, or of low where x is smaller."""
 
-    type: Literal["log1p"] = "log1p"
     low: Annotated[Number, Field(gt=-1.0, description="such as 0: counts of -1 mean unknown")] = 0.0
 
 
-class Clip(Model):
+class Clip(_Normalizer):
     """x, at least low and at most high."""
 
-    type: Literal["clip"] = "clip"
     low: Number
     high: Number
 
 
-Normalizer = Annotated[
-    Annotated[Literal["log1p"], Tag("a name")]
-    | Annotated[Log1p, Tag("log1p")]
-    | Annotated[Standardize, Tag("standardize")]
-    | Annotated[Scale, Tag("scale")]
-    | Annotated[Clip, Tag("clip")],
-    Discriminator(name_or_type),
-]
+NORMALIZERS = Kinds(
+    _Normalizer,
+    {
+        "log1p": ("", Log1p),
+        "standardize": ("", Standardize),
+        "scale": ("", Scale),
+        "clip": ("", Clip),
+    },
+    ("a name", Literal["log1p"]),
+)
 
 # -- numbers
 
@@ -126,27 +141,27 @@ Normalizer = Annotated[
 class Numeric(ColumnArguments):
     """Numbers as they are, or normalized (`numeric_column`)."""
 
-    factory = "numeric_column"
+    place = "layers.feature_column.numeric:numeric_column"
     renamed = {"default": "default_value", "normalizer": "normalizer_fn"}  # noqa: RUF012
     gives_numbers = True
 
-    key: Annotated[Text, Field(description="the column in the data")]
     default: Annotated[
         Number | None,
         Field(description="the value where the data has none; null: that is an error"),
     ] = None
-    dtype: NumberType = "float32"
+    dtype: Literal["float32", "float64", "int32", "int64"] = "float32"
     shape: Annotated[
         tuple[Count, ...], Field(min_length=1, description="of one example, such as [28, 28]")
     ] = (1,)
     normalizer: Annotated[
-        Normalizer | None,
+        Annotated[Any, NORMALIZERS] | None,
         Field(description="log1p, or {type: standardize, mean: 38.6, deviation: 13.7}, ..."),
     ] = None
 
-    def reads(self) -> Iterator[Read]:
-        """The numeric data column."""
-        yield Read(self.key, self.dtype, self.default)
+    @property
+    def read(self) -> tuple[str, float | None]:
+        """As it is."""
+        return self.dtype, self.default
 
 
 NumericOrKey = Annotated[
@@ -157,7 +172,7 @@ NumericOrKey = Annotated[
 class Bucketized(ColumnArguments):
     """Ranges of numbers (`bucketized_column`)."""
 
-    factory = "bucketized_column"
+    place = "layers.feature_column.numeric:bucketized_column"
     renamed = {"column": "source_column"}  # noqa: RUF012
     gives_ids = True
     gives_numbers = True
@@ -175,23 +190,8 @@ class Bucketized(ColumnArguments):
             raise wrong("do not rise", at=("boundaries",), expected="rising numbers, each once")
         return self
 
-    def reads(self) -> Iterator[Read]:
-        """The numeric data column."""
-        yield from self.column.reads()
-
 
 # -- ids
-
-
-class _Vocabulary(ColumnArguments):
-    """The common arguments of vocabularies."""
-
-    gives_ids = True
-
-    key: Annotated[Text, Field(description="the column in the data")]
-    num_oov_buckets: Annotated[
-        int, Field(strict=True, ge=0, description="hash buckets for other words")
-    ] = 0
 
 
 def _words_are(value: Any) -> str:
@@ -200,11 +200,12 @@ def _words_are(value: Any) -> str:
     return "integers" if integers else "text"
 
 
-class VocabularyList(_Vocabulary):
+class VocabularyList(ColumnArguments):
     """Words by their place in a list (`categorical_column_with_vocabulary_list`)."""
 
-    factory = "categorical_column_with_vocabulary_list"
+    place = "layers.feature_column.vocabulary:categorical_column_with_vocabulary_list"
     renamed = {"words": "vocabulary_list"}  # noqa: RUF012
+    gives_ids = True
 
     words: Annotated[
         Annotated[tuple[Text, ...], Tag("text")] | Annotated[tuple[Whole, ...], Tag("integers")],
@@ -215,10 +216,10 @@ class VocabularyList(_Vocabulary):
         int, Field(strict=True, ge=-1, description="the id of other words; -1 leaves them out")
     ] = -1
 
-    def reads(self) -> Iterator[Read]:
-        """The data column of words."""
-        words = isinstance(self.words[0], str)
-        yield Read(self.key, "string") if words else Read(self.key, "int64", -1)
+    @property
+    def read(self) -> tuple[str, float | None]:
+        """As the words are."""
+        return ("string", None) if isinstance(self.words[0], str) else ("int64", -1)
 
 
 class Vocabulary(ColumnArguments):
@@ -227,7 +228,6 @@ class Vocabulary(ColumnArguments):
     `vocabularies` counts them, and makes `vocabulary_file` of it.
     """
 
-    factory = "categorical_column_with_vocabulary_file"
     gives_ids = True
 
     key: Annotated[Text, Field(description="the column in the data")]
@@ -239,64 +239,74 @@ class Vocabulary(ColumnArguments):
         int, Field(strict=True, ge=0, description="hash buckets for other words; 0 leaves them out")
     ] = 1
 
-    def reads(self) -> Iterator[Read]:
-        """The data column of words."""
-        yield Read(self.key, "string")
-
 
 VocabularyOrKey = Annotated[
     Vocabulary, BeforeValidator(short("key"), json_schema_input_type=str | Vocabulary)
 ]
 
 
-class VocabularyFile(_Vocabulary):
+class VocabularyFile(ColumnArguments):
     """Words by their line in a file (`categorical_column_with_vocabulary_file`)."""
 
-    factory = "categorical_column_with_vocabulary_file"
+    place = "layers.feature_column.vocabulary:categorical_column_with_vocabulary_file"
     renamed = {"file": "vocabulary_file", "size": "vocabulary_size"}  # noqa: RUF012
+    gives_ids = True
 
     file: Annotated[FileName, Field(description="a word a line; relative to the YAML file")]
-    size: Annotated[Count | None, Field(description="how many lines are read; null: all")] = None
-
-    def reads(self) -> Iterator[Read]:
-        """The data column of words."""
-        yield Read(self.key, "string")
 
 
 class Identity(ColumnArguments):
     """Integers that are ids already (`categorical_column_with_identity`)."""
 
-    factory = "categorical_column_with_identity"
+    place = "layers.feature_column.categorical:categorical_column_with_identity"
     gives_ids = True
 
-    key: Annotated[Text, Field(description="the column in the data")]
-    num_buckets: Annotated[Count, Field(description="ids are from 0 to num_buckets - 1")]
     default_value: Annotated[
         int | None, Field(strict=True, ge=0, description="the id of others; null: an error")
     ] = None
 
-    def reads(self) -> Iterator[Read]:
-        """The data column of ids; a missing one is -1, which is ignored."""
-        yield Read(self.key, "int64", -1)
+    @property
+    def read(self) -> tuple[str, float | None]:
+        """As integers; a missing one is -1, which is ignored."""
+        return "int64", -1
 
 
 class HashBucket(ColumnArguments):
     """Words or integers by their hash (`categorical_column_with_hash_bucket`)."""
 
-    factory = "categorical_column_with_hash_bucket"
+    place = "layers.feature_column.categorical:categorical_column_with_hash_bucket"
     gives_ids = True
 
-    key: Annotated[Text, Field(description="the column in the data")]
-    hash_bucket_size: Annotated[Count, Field(description="how many buckets")]
     dtype: Literal["string", "int32", "int64"] = "string"
 
-    def reads(self) -> Iterator[Read]:
-        """The data column of words or integers."""
-        yield Read(self.key, self.dtype, None if self.dtype == "string" else -1)
+    @property
+    def read(self) -> tuple[str, float | None]:
+        """As `dtype` says."""
+        return self.dtype, None if self.dtype == "string" else -1
 
 
+def _gives_ids(feature: Feature) -> Feature:
+    if not feature.arguments.gives_ids:
+        raise wrong(
+            f"is a column of numbers ({feature.kind})",
+            expected=f"a column of ids: {kinds_that('gives_ids')}",
+        )
+    return feature
+
+
+def _crosses(feature: Feature) -> Feature:
+    if feature.kind == "hash_bucket":
+        raise wrong(
+            "is a hash_bucket, whose values would be hashed twice",
+            expected=f"the name of the column, {feature.arguments.key!r}",
+        )
+    return feature
+
+
+Ids = Annotated["Feature", AfterValidator(_gives_ids)]
 KeyOrColumn = Annotated[
-    Annotated[Text, Tag("a column in the data")] | Annotated["Feature", Tag("a column of ids")],
+    Annotated[Text, Tag("a column in the data")]
+    | Annotated[Ids, AfterValidator(_crosses), Tag("a column of ids")],
     Discriminator(
         lambda value: (
             "a column of ids" if isinstance(value, dict | Feature) else "a column in the data"
@@ -308,30 +318,16 @@ KeyOrColumn = Annotated[
 class Crossed(ColumnArguments):
     """Combinations of values, by their hash (`crossed_column`)."""
 
-    factory = "crossed_column"
+    place = "layers.feature_column.crossed:crossed_column"
     gives_ids = True
 
     keys: Annotated[
         tuple[KeyOrColumn, ...],
         Field(min_length=2, description="columns in the data, or columns of ids (not hash_bucket)"),
     ]
-    hash_bucket_size: Annotated[Count, Field(description="how many buckets")]
     hash_key: Annotated[int | None, Field(strict=True, description="what the hash begins with")] = (
         None
     )
-
-    @model_validator(mode="after")
-    def _of_ids(self) -> Self:
-        for place, each in enumerate(self.keys):
-            if not isinstance(each, str):
-                _check_ids(each, ("keys", place))
-                if each.kind == "hash_bucket":
-                    raise wrong(
-                        "is a hash_bucket, whose values would be hashed twice",
-                        at=("keys", place),
-                        expected=f"the name of the column, {each.arguments.key!r}",
-                    )
-        return self
 
     def reads(self) -> Iterator[Read]:
         """The data columns of all crossed keys and columns."""
@@ -345,23 +341,15 @@ class Crossed(ColumnArguments):
 class _OfIds(ColumnArguments):
     """A column made of one id column."""
 
-    column: Annotated[Feature, Field(description="a column of ids")]
+    renamed = {"column": "categorical_column", "weight": "weight_feature_key"}  # noqa: RUF012
 
-    @model_validator(mode="after")
-    def _of_ids(self) -> Self:
-        _check_ids(self.column, ("column",))
-        return self
-
-    def reads(self) -> Iterator[Read]:
-        """The data columns of the id column."""
-        yield from self.column.arguments.reads()
+    column: Annotated[Ids, Field(description="a column of ids")]
 
 
 class Weighted(_OfIds):
     """Ids with weights from another data column (`weighted_categorical_column`)."""
 
-    factory = "weighted_categorical_column"
-    renamed = {"column": "categorical_column", "weight": "weight_feature_key"}  # noqa: RUF012
+    place = "layers.feature_column.categorical:weighted_categorical_column"
     gives_ids = True
 
     weight: Annotated[Text, Field(description="the column in the data with the weights")]
@@ -378,38 +366,19 @@ class Weighted(_OfIds):
 class Indicator(_OfIds):
     """Ids as a vector of zeros and ones (`indicator_column`)."""
 
-    factory = "indicator_column"
-    renamed = {"column": "categorical_column"}  # noqa: RUF012
+    place = "layers.feature_column.indicator:indicator_column"
     gives_numbers = True
 
 
-class Table(Model):
+class Table(Arguments):
     """The table of an embedding (`EmbeddingTable`)."""
 
-    name: Annotated[Text | None, Field(description="columns with one name share the table")] = None
-    dimension: Annotated[Count | None, Field(description="of its rows, if they are shorter")] = None
+    place = "layers.feature_column.embedding_table:EmbeddingTable"
+
     optimizer: Optimizer | None = None
-    rows: Annotated[Count | None, Field(description="fewer rows than ids, chosen by hashes")] = None
-    hashes: Annotated[
-        Count, Field(description="the rows that the vector of an id is the sum of")
-    ] = 1
-    dynamic: Annotated[Switch, Field(description="a row for each id that training has seen")] = (
-        False
-    )
-    capacity: Annotated[Count, Field(description="the rows that a dynamic table starts with")] = (
-        4096
-    )
-    min_count: Annotated[Count, Field(description="sights of an id before it gets a row")] = 1
-    max_age: Annotated[
-        Count | None, Field(description="batches without an id before it is forgotten")
-    ] = None
-    partitions: Annotated[Count, Field(description="variables that share the ids")] = 1
-    shard_rows: Annotated[
-        bool | None, Field(strict=True, description="whether replicas shard the rows")
-    ] = None
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def _fits(self: Any) -> Any:
         if self.dynamic and (self.rows is not None or self.hashes > 1):
             raise wrong("is dynamic and has rows or hashes", expected="dynamic, or rows and hashes")
         if self.hashes > 1 and self.rows is None:
@@ -433,44 +402,23 @@ class _Embedding(ColumnArguments):
 
     gives_numbers = True
 
-    dimension: Annotated[Count, Field(description="the length of the vectors")]
-    combiner: Annotated[Combiner, Field(description="how several of an example become one")] = (
-        "mean"
-    )
-    max_norm: Annotated[Positive | None, Field(description="the longest that a vector may be")] = (
-        None
-    )
-    trainable: Switch = True
     table: Table | None = None
 
 
 class Embedding(_OfIds, _Embedding):
     """A vector that is learned for each id (`embedding_column`)."""
 
-    factory = "embedding_column"
-    renamed = {"column": "categorical_column"}  # noqa: RUF012
+    place = "layers.feature_column.embedding:embedding_column"
 
 
 class SharedEmbeddings(_Embedding):
     """Embeddings of several columns that share one table (`shared_embeddings`)."""
 
-    factory = "shared_embeddings"
-    renamed = {"columns": "categorical_columns"}  # noqa: RUF012
+    place = "layers.feature_column.embedding:shared_embeddings"
 
     columns: Annotated[
-        tuple[Feature, ...], Field(min_length=2, description="columns of ids of one vocabulary")
+        tuple[Ids, ...], Field(min_length=2, description="columns of ids of one vocabulary")
     ]
-
-    @model_validator(mode="after")
-    def _of_ids(self) -> Self:
-        for place, each in enumerate(self.columns):
-            _check_ids(each, ("columns", place))
-        return self
-
-    def reads(self) -> Iterator[Read]:
-        """The data columns of the id columns."""
-        for each in self.columns:
-            yield from each.arguments.reads()
 
 
 class Sequence(_Embedding):
@@ -478,7 +426,9 @@ class Sequence(_Embedding):
     (`shared_embeddings`).
     """
 
-    target: Annotated[Feature, Field(description="the column of ids of the item to predict for")]
+    place = "layers.feature_column.embedding:shared_embeddings"
+
+    target: Annotated[Ids, Field(description="the column of ids of the item to predict for")]
     history: Annotated[
         Text, Field(description="the column in the data with lists of such ids, the newest last")
     ]
@@ -488,8 +438,7 @@ class Sequence(_Embedding):
     ] = None
 
     @model_validator(mode="after")
-    def _of_ids(self) -> Self:
-        _check_ids(self.target, ("target",))
+    def _of_three_columns(self) -> Self:
         if not hasattr(self.target.arguments, "key"):
             raise wrong(
                 f"is a {self.target.kind} column, which reads no single column of the data",
@@ -529,10 +478,8 @@ def _column_of_ids(value: Any) -> Any:
     return {"column": value} if long or isinstance(value, Feature) else value
 
 
-class Feature(Model):
+class Feature(OneKey):
     """A feature column: one key, its kind, with its arguments."""
-
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     numeric: NumericOrKey | None = None
     bucketized: Bucketized | None = None
@@ -548,8 +495,8 @@ class Feature(Model):
     shared_embeddings: SharedEmbeddings | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        given, kinds = list(self._given()), ", ".join(type(self).model_fields)
+    def _one_key(self) -> Self:
+        given, kinds = [kind for kind, value in self if value is not None], ", ".join(KINDS)
         if not given:
             raise wrong("names no kind of column", expected=f"one of {kinds}")
         if len(given) > 1:
@@ -559,22 +506,10 @@ class Feature(Model):
             )
         return self
 
-    def _given(self) -> dict[str, ColumnArguments]:
-        return {kind: value for kind, value in self if value is not None}
-
-    @property
-    def kind(self) -> str:
-        """The kind of the column: its only key."""
-        return next(iter(self._given()))
-
     @property
     def arguments(self) -> Any:
         """The arguments of the column's kind."""
-        return self._given()[self.kind]
-
-    @model_serializer(mode="wrap")
-    def _only_the_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {kind: value for kind, value in handler(self).items() if value is not None}
+        return self.value
 
 
 def _arguments_in(annotation: Any) -> Iterator[type[ColumnArguments]]:
@@ -585,7 +520,14 @@ def _arguments_in(annotation: Any) -> Iterator[type[ColumnArguments]]:
 
 
 for _class in (
-    *(Crossed, _OfIds, Weighted, Indicator, Embedding, SharedEmbeddings, Sequence, Feature),
+    Crossed,
+    _OfIds,
+    Weighted,
+    Indicator,
+    Embedding,
+    SharedEmbeddings,
+    Sequence,
+    Feature,
 ):
     _class.model_rebuild()
 
@@ -600,15 +542,6 @@ _SEQUENCES = ("vocabulary", "vocabulary_list", "vocabulary_file", "identity", "h
 def kinds_that(gives: Literal["gives_ids", "gives_numbers"]) -> str:
     """The names of the kinds that give ids, or numbers."""
     return ", ".join(kind for kind, each in KINDS.items() if getattr(each, gives))
-
-
-def _check_ids(feature: Feature, at: tuple[str | int, ...]) -> None:
-    if not feature.arguments.gives_ids:
-        raise wrong(
-            f"is a column of numbers ({feature.kind})",
-            at=at,
-            expected=f"a column of ids: {kinds_that('gives_ids')}",
-        )
 
 
 def all_reads(reads: Iterable[Read]) -> dict[str, Read]:

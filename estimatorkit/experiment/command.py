@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from estimatorkit.core.errors import OpError
-from estimatorkit.experiment.errors import ConfigurationError, DataError
+from estimatorkit.experiment.errors import UserError
 from estimatorkit.logger import logger
 from estimatorkit.version import __version__
 
@@ -71,7 +71,7 @@ class _Group(click.Group):
         except (OpError, ValueError, TypeError, OSError) as error:
             if ctx.meta.get("traceback") or isinstance(error, BrokenPipeError):
                 raise
-            if isinstance(error, ConfigurationError | DataError):
+            if isinstance(error, UserError):
                 raise Failure(str(error), error.exit_code) from error
             hint = "  (--traceback shows where it was raised)"
             raise Failure(f"{type(error).__name__}: {error}\n{hint}", 1) from error
@@ -418,7 +418,7 @@ def report_(
 
 
 def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
-    """Trains, after a line that says what; `choice`: see `earlier_run.reconcile`."""
+    """Announces the training and runs it; `choice`: see `earlier_run.reconcile`."""
     from estimatorkit.experiment import earlier_run, runner, tables
 
     kept = earlier_run.reconcile(experiment, choice or "ask")
@@ -447,7 +447,7 @@ def show_metrics(
     metrics: Mapping[str, Mapping[str, float]],
     trained: Trained | None = None,
 ) -> None:
-    """Prints metrics; after a training, those of which checkpoint, and what a baseline scores."""
+    """Prints metrics; after training, also the checkpoint's name and a baseline's scores."""
     from estimatorkit.experiment import report, tables
 
     selection, found = experiment.selection, ""

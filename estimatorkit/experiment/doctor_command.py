@@ -23,7 +23,7 @@ _NOT_SHOWN = ("dev", "docs", "fuzz", "test")
 def doctor() -> None:
     """Check the installation: versions, devices, cache, and a training of a few steps.
 
-    Paste what it prints into an issue. Paths in the home folder are shown as ~.
+    Paste the output into an issue. Paths in the home folder are shown as ~.
 
     \b
     Example:
@@ -79,7 +79,7 @@ def _devices() -> Iterator[tuple[str, str]]:
     import jax
 
     from estimatorkit.data.datasets import cache_folder
-    from estimatorkit.runtime.compilation_cache import use_compilation_cache
+    from estimatorkit.runtime.xla.compilation_cache import use_compilation_cache
 
     yield "devices", ", ".join(f"{each.platform} {each.device_kind}" for each in jax.devices())
     folder = use_compilation_cache()

@@ -105,22 +105,18 @@ def parse(text: str, name: str) -> yaml.Node:
         ConfigurationError: the text is not YAML, is empty, or uses a rejected feature.
     """
     if len(text.encode()) > MAX_BYTES:
-        raise ConfigurationError(
-            explain(
-                f"{name}: the file is too large for a configuration",
-                expected=f"at most {MAX_BYTES:,} bytes",
-                received="more",
-                hint="is it a data file? Data belongs in a CSV file that the configuration names.",
-            )
+        raise ConfigurationError.explained(
+            f"{name}: the file is too large for a configuration",
+            expected=f"at most {MAX_BYTES:,} bytes",
+            received="more",
+            hint="is it a data file? Data belongs in a CSV file that the configuration names.",
         )
     node = _compose(text, name)
     if node is None:
-        raise ConfigurationError(
-            explain(
-                f"{name}: the file is empty",
-                expected="a mapping with the keys name, data, features, estimator, train, ...",
-                hint="start from configs/iris_dnn.yaml.",
-            )
+        raise ConfigurationError.explained(
+            f"{name}: the file is empty",
+            expected="a mapping with the keys name, data, features, estimator, train, ...",
+            hint="start from configs/iris_dnn.yaml.",
         )
     _check(node)
     return node
@@ -136,12 +132,10 @@ def _compose(text: str, name: str) -> yaml.Node | None:
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         line, column = before.count("\n") + 1, error.position - before.rfind("\n")
-        raise ConfigurationError(
-            explain(
-                f"{name}:{line}:{column}: not valid YAML: a character that cannot be printed",
-                received=f"U+{ord(text[error.position]):04X}",
-                hint="delete it.",
-            )
+        raise ConfigurationError.explained(
+            f"{name}:{line}:{column}: not valid YAML: a character that cannot be printed",
+            received=f"U+{ord(text[error.position]):04X}",
+            hint="delete it.",
         ) from None
     except yaml.MarkedYAMLError as error:
         raise ConfigurationError(_syntax_problem(error, text, name)) from None
@@ -201,12 +195,10 @@ def _check(root: yaml.Node) -> None:
         total = 1 + sum(size(child) for child in children(node))
         open_nodes.discard(id(node))
         if total > MAX_NODES:
-            raise ConfigurationError(
-                explain(
-                    f"{where(node)}: too many values once aliases are expanded",
-                    expected=f"at most {MAX_NODES:,}",
-                    hint="write the values out instead of repeating aliases (*name).",
-                )
+            raise ConfigurationError.explained(
+                f"{where(node)}: too many values once aliases are expanded",
+                expected=f"at most {MAX_NODES:,}",
+                hint="write the values out instead of repeating aliases (*name).",
             )
         sizes[id(node)] = total
         return total
@@ -218,12 +210,10 @@ def _check_tag(node: yaml.Node) -> None:
     if node.tag in _PLAIN_TAGS or node.tag == _MERGE_TAG:
         return
     tag = "!!" + node.tag.removeprefix(_TAG) if node.tag.startswith(_TAG) else node.tag
-    raise ConfigurationError(
-        explain(
-            f"{where(node)}: the YAML tag {tag} is refused",
-            expected="plain values: text, numbers, true, false, null, lists and mappings",
-            hint="a configuration never makes Python objects; remove the tag.",
-        )
+    raise ConfigurationError.explained(
+        f"{where(node)}: the YAML tag {tag} is refused",
+        expected="plain values: text, numbers, true, false, null, lists and mappings",
+        hint="a configuration never makes Python objects; remove the tag.",
     )
 
 
@@ -235,10 +225,8 @@ def _check_scalar(node: yaml.Node) -> None:
             loader.construct_document(node)
         except (ValueError, KeyError, yaml.YAMLError):
             kind = _KINDS.get(node.tag.removeprefix(_TAG), "a value")
-            raise ConfigurationError(
-                explain(
-                    f"{where(node)}: this cannot be read as {kind}", received=shorten(node.value)
-                )
+            raise ConfigurationError.explained(
+                f"{where(node)}: this cannot be read as {kind}", received=shorten(node.value)
             ) from None
         finally:
             loader.dispose()
@@ -250,21 +238,17 @@ def _check_keys(node: yaml.Node) -> None:
     seen: dict[str, yaml.Node] = {}
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode) or key.tag not in (_TAG + "str", _MERGE_TAG):
-            raise ConfigurationError(
-                explain(
-                    f"{where(key)}: this cannot be a key",
-                    expected="a word before the colon",
-                    received=describe(key),
-                )
+            raise ConfigurationError.explained(
+                f"{where(key)}: this cannot be a key",
+                expected="a word before the colon",
+                received=describe(key),
             )
         if key.value in seen:
             first, again = seen[key.value].start_mark.line + 1, key.start_mark.line + 1
-            raise ConfigurationError(
-                explain(
-                    f"{where(key)}: the key {key.value!r} is given twice",
-                    received=f"first on line {first}, again on line {again}",
-                    hint="keep one of the two.",
-                )
+            raise ConfigurationError.explained(
+                f"{where(key)}: the key {key.value!r} is given twice",
+                received=f"first on line {first}, again on line {again}",
+                hint="keep one of the two.",
             )
         seen[key.value] = key
 
@@ -333,11 +317,9 @@ def override(root: yaml.Node, text: str) -> yaml.Node:
     path, equals, value = text.partition("=")
     parts = path.strip().split(".")
     if not equals or not all(parts):
-        raise ConfigurationError(
-            explain(
-                f"{OVERRIDE} {text}: this is not an override",
-                expected="key=value with a dotted key, for example train.steps=200",
-            )
+        raise ConfigurationError.explained(
+            f"{OVERRIDE} {text}: this is not an override",
+            expected="key=value with a dotted key, for example train.steps=200",
         )
     origin = f"{OVERRIDE} {text}"
     node = _compose(value, origin)
@@ -357,12 +339,10 @@ def _replace(
     part, rest = parts[0], parts[1:]
     if isinstance(node, yaml.SequenceNode):
         if not part.isdecimal() or int(part) >= len(node.value):
-            raise ConfigurationError(
-                explain(
-                    f"{origin}: {dotted(done)} is a list and has no {part!r}",
-                    expected=f"an index from 0 to {len(node.value) - 1}",
-                    received=part,
-                )
+            raise ConfigurationError.explained(
+                f"{origin}: {dotted(done)} is a list and has no {part!r}",
+                expected=f"an index from 0 to {len(node.value) - 1}",
+                received=part,
             )
         items = list(node.value)
         items[int(part)] = _replace(items[int(part)], rest, value, origin, (*done, int(part)))
@@ -370,12 +350,10 @@ def _replace(
     if isinstance(node, yaml.ScalarNode) and done and _may_have_keys(node):
         node = yaml.MappingNode(_TAG + "map", [], value.start_mark, value.end_mark)
     if not isinstance(node, yaml.MappingNode):
-        raise ConfigurationError(
-            explain(
-                f"{origin}: {dotted(done)} has no keys of its own",
-                expected="a path to a key of the configuration",
-                received=f"{dotted(done)} is {describe(node)}",
-            )
+        raise ConfigurationError.explained(
+            f"{origin}: {dotted(done)} has no keys of its own",
+            expected="a path to a key of the configuration",
+            received=f"{dotted(done)} is {describe(node)}",
         )
     known = entries(node)
     pairs = [(key, old) for key, old in node.value if key.value != part]

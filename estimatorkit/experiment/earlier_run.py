@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from estimatorkit.core.errors import explain
 from estimatorkit.estimator.evaluation.completion import read_completion
 from estimatorkit.experiment import document
 from estimatorkit.experiment.errors import ConfigurationError
-from estimatorkit.experiment.load import dump_experiment
+from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.sections import leaves
 from estimatorkit.storage.checkpoint import latest_checkpoint
@@ -35,7 +34,7 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
     Args:
         choice: what to do if a model was trained there with other settings: refuse, begin a new one
             ('restart' even with the same settings, 'replace' only with others) and keep the old
-            one beside it, or train the old one on.
+            one next to it, or continue training the old one.
 
     Returns:
         The folder that now has the old model, if it was moved.
@@ -49,7 +48,7 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
         return None
     if choice == "restart":
         return str(move_aside(folder))
-    if not path.is_file():  # a model of a script
+    if not path.is_file():  # a model created by a script
         return None
     found = differences(path, experiment)
     crucial = [each for each in found if not any(_is_within(each[0], name) for name in _MAY_CHANGE)]
@@ -59,14 +58,12 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
         shown = [f"{name}: {new} (there {old})" for name, old, new in crucial[:_SHOWN]]
         if len(crucial) > _SHOWN:
             shown.append(f"and {len(crucial) - _SHOWN} more")
-        raise ConfigurationError(
-            explain(
-                f"{experiment.model_dir}: the model there was trained with other settings",
-                expected=f"those of {path}",
-                received=", ".join(shown),
-                hint="--restart trains a new model and keeps the old one beside it, --resume "
-                "trains the old one on; name=... or --model-dir puts the new one elsewhere",
-            )
+        raise ConfigurationError.explained(
+            f"{experiment.model_dir}: the model there was trained with other settings",
+            expected=f"those of {path}",
+            received=", ".join(shown),
+            hint="--restart trains a new model and keeps the old one beside it, --resume "
+            "trains the old one on; name=... or --model-dir puts the new one elsewhere",
         )
     if found:
         _forget_results(str(folder))
@@ -79,9 +76,11 @@ def _is_within(name: str, section: str) -> bool:
 
 def differences(path: Path, experiment: Experiment) -> list[tuple[str, str, str]]:
     """The settings that differ from those in a file: name, value there, value now."""
-    there = document.to_data(document.parse(path.read_text("utf-8"), str(path)))
-    here = document.to_data(document.parse(dump_experiment(experiment), "settings"))
-    old, new = dict(leaves(there)), dict(leaves(here))
+    try:  # with the defaults of settings that have come since
+        there = load_experiment(path).model_dump(mode="json")
+    except ConfigurationError:
+        there = document.to_data(document.parse(path.read_text("utf-8"), str(path)))
+    old, new = dict(leaves(there)), dict(leaves(experiment.model_dump(mode="json")))
     names = dict.fromkeys((*new, *old))
     return [
         (name, _shown(old.get(name)), _shown(new.get(name)))
@@ -95,7 +94,7 @@ def _shown(value: Any) -> str:
 
 
 def _has_moved(old: Any, new: Any) -> bool:
-    """Whether the old files do not exist any more, and the new ones have their names."""
+    """Whether the old files no longer exist, and the new ones have the same names."""
     if not (isinstance(old, list) and isinstance(new, list) and len(old) == len(new)):
         return False
     return all(

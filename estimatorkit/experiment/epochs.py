@@ -24,7 +24,7 @@ _SHOWN = ("accuracy", "auc", "rmse", "r2")
 
 
 class EpochLines(EvaluationHook):
-    """Tells after each evaluation: the epoch, losses and metrics, the speed, and the time left.
+    """Reports after each evaluation: epoch, losses and metrics, speed, and remaining time.
 
     Args:
         experiment: the experiment.
@@ -61,7 +61,7 @@ class EpochLines(EvaluationHook):
         self._step = steps.last
 
     def after_evaluation(self, evaluation: FinishedEvaluation) -> None:
-        """Tells the line, unless the evaluation is of another set or no step was trained before."""
+        """Reports, unless the evaluation is of another set or no step was trained before."""
         if evaluation.label != tables.MAIN or not self._losses:
             return
         epoch, last = (each / self._steps_an_epoch for each in (self._step, self._last_step))

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
 from estimatorkit.data.list_cells import as_bytes, filler
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.document import suggestion
@@ -91,17 +90,15 @@ def features_of(
 
 
 def _check_lists(table: Table, keys: Iterable[str], origin: str) -> None:
-    """Raises DataError if the behaviours of a sequence are no lists."""
+    """Raises DataError if the behaviours of a sequence are not lists."""
     for key in keys:
         if table[key].ndim == 1:
-            raise DataError(
-                explain(
-                    f"{origin}: the history {key!r} is no column of lists",
-                    expected="several ids in a cell, the newest last",
-                    received=f"{text(table[key][0])!r} in {table.place(0)}",
-                    hint="describe the cells beside the file: "
-                    f'lists: {{{key}: {{separator: "|", length: 50}}}}.',
-                )
+            raise DataError.explained(
+                f"{origin}: the history {key!r} is no column of lists",
+                expected="several ids in a cell, the newest last",
+                received=f"{text(table[key][0])!r} in {table.place(0)}",
+                hint="describe the cells beside the file: "
+                f'lists: {{{key}: {{separator: "|", length: 50}}}}.',
             )
 
 
@@ -119,14 +116,12 @@ def _check_years(
         dated = [_DATE.match(value) is not None for value in features[each.source]]
         if not all(dated):
             row = dated.index(False)
-            raise DataError(
-                explain(
-                    f"{origin}: the column {each.source!r} lacks {dated.count(False)} of "
-                    f"{len(dated)} dates",
-                    expected="a date as in 2024-01-31 in every row",
-                    received=f"{text(features[each.source][row])!r} in {place(row)}",
-                    hint=f"give a default: - numeric: {{key: {key}, default: 2000}}",
-                )
+            raise DataError.explained(
+                f"{origin}: the column {each.source!r} lacks {dated.count(False)} of "
+                f"{len(dated)} dates",
+                expected="a date as in 2024-01-31 in every row",
+                received=f"{text(features[each.source][row])!r} in {place(row)}",
+                hint=f"give a default: - numeric: {{key: {key}, default: 2000}}",
             )
 
 
@@ -149,26 +144,22 @@ def column_of(
     absent = missing(column)
     if absent.any():
         if read.default is None:
-            raise DataError(
-                explain(
-                    f"{origin}: the column {read.key!r} lacks {int(absent.sum())} of "
-                    f"{len(column)} values",
-                    expected="a number in every row",
-                    received=f"nothing in {place(int(absent.argmax()))}",
-                    hint=f"give a default: - numeric: {{key: {read.key}, default: 0}}",
-                )
+            raise DataError.explained(
+                f"{origin}: the column {read.key!r} lacks {int(absent.sum())} of "
+                f"{len(column)} values",
+                expected="a number in every row",
+                received=f"nothing in {place(int(absent.argmax()))}",
+                hint=f"give a default: - numeric: {{key: {read.key}, default: 0}}",
             )
         if not is_filled(read):
             column = np.where(np.isnan(column), read.default, column)
     if dtype.startswith("int") and column.dtype.kind == "f":
         broken = column != np.floor(column)
         if broken.any():
-            raise DataError(
-                explain(
-                    f"{origin}: the column {read.key!r} is read as ids",
-                    expected="an integer in every row",
-                    received=f"{column[broken][0]} in {place(int(broken.argmax()))}",
-                )
+            raise DataError.explained(
+                f"{origin}: the column {read.key!r} is read as ids",
+                expected="an integer in every row",
+                received=f"{column[broken][0]} in {place(int(broken.argmax()))}",
             )
     return column.astype(dtype)
 
@@ -211,12 +202,10 @@ def _numbers_in(
     """Parses numbers that were read as text; NaN if empty."""
     for row, value in enumerate(column):
         if value and not _is_number(value):
-            raise DataError(
-                explain(
-                    f"{origin}: the column {name!r} holds text",
-                    expected="a number in every row",
-                    received=f"{text(value)!r} in {place(row)}",
-                )
+            raise DataError.explained(
+                f"{origin}: the column {name!r} holds text",
+                expected="a number in every row",
+                received=f"{text(value)!r} in {place(row)}",
             )
     return np.array([float(value) if value else np.nan for value in column])
 
@@ -243,6 +232,7 @@ def labels_of(experiment: Experiment, table: Table, origin: str) -> Any:
     if not isinstance(estimator, Supervised):
         return None
     require(table, names, origin, lambda table: unused_columns(experiment, table))
+    _check_labels(table, names, origin, "number" if isinstance(estimator, Regressor) else "class")
 
     def classes(name: str, count: int, vocabulary: tuple[str, ...] | None) -> NDArray[Any]:
         where = f"{origin}: the label {name!r}"
@@ -255,24 +245,21 @@ def labels_of(experiment: Experiment, table: Table, origin: str) -> Any:
         if isinstance(estimator, ESMM):
             _check_conversions(experiment, found, origin, table.place)
         return found
-    columns = [_label(table[name], name, origin, table.place) for name in names]
+    columns = [column_of(table[name], Read(name, "float32"), origin, table.place) for name in names]
     return np.stack(columns, axis=1) if len(columns) > 1 else columns[0]
 
 
-def _label(
-    column: NDArray[Any], name: str, origin: str, place: Callable[[int], str]
-) -> NDArray[Any]:
-    absent = missing(column)
-    if absent.any():
-        raise DataError(
-            explain(
-                f"{origin}: the label {name!r} lacks {int(absent.sum())} of {len(column)} values",
-                expected="a number in every row",
-                received=f"nothing in {place(int(absent.argmax()))}",
+def _check_labels(table: Table, names: Iterable[str], origin: str, what: str) -> None:
+    """Raises DataError if a label is missing."""
+    for name in names:
+        absent = missing(table[name])
+        if absent.any():
+            raise DataError.explained(
+                f"{origin}: the label {name!r} lacks {int(absent.sum())} of {len(absent)} values",
+                expected=f"a {what} in every row",
+                received=f"nothing in {table.place(int(absent.argmax()))}",
                 hint="data.missing_labels: skip leaves these rows out.",
             )
-        )
-    return column_of(column, Read(name, "float32"), origin, place)
 
 
 def _check_conversions(
@@ -285,14 +272,12 @@ def _check_conversions(
     broken = labels["ctcvr"] > labels["ctr"]
     if broken.any():
         click, conversion = experiment.tasks.values()
-        raise DataError(
-            explain(
-                f"{origin}: {int(broken.sum())} rows have the label {conversion!r}, a click with "
-                f"conversion, but not {click!r}, the click",
-                expected=f"{conversion!r} of 1 only where {click!r} is 1",
-                received=f"0 and 1 in {place(int(broken.argmax()))}",
-                hint="data.label of ESMM names the click first: [click, conversion].",
-            )
+        raise DataError.explained(
+            f"{origin}: {int(broken.sum())} rows have the label {conversion!r}, a click with "
+            f"conversion, but not {click!r}, the click",
+            expected=f"{conversion!r} of 1 only where {click!r} is 1",
+            received=f"0 and 1 in {place(int(broken.argmax()))}",
+            hint="data.label of ESMM names the click first: [click, conversion].",
         )
 
 
@@ -303,16 +288,6 @@ def _classes(
     where: str,
     place: Callable[[int], str],
 ) -> NDArray[Any]:
-    absent = missing(column)
-    if absent.any():
-        raise DataError(
-            explain(
-                f"{where} lacks {int(absent.sum())} of {len(column)} values",
-                expected="a class in every row",
-                received=f"nothing in {place(int(absent.argmax()))}",
-                hint="data.missing_labels: skip leaves these rows out.",
-            )
-        )
     if vocabulary is not None:
         found = [word.decode() for word in _as_text(column)]
         there = sorted(set(found))
@@ -321,33 +296,27 @@ def _classes(
             hint = suggestion(unknown[0], vocabulary)
             if len(there) == count:
                 hint = f"the data has the classes label_vocabulary: [{', '.join(there)}]"
-            raise DataError(
-                explain(
-                    f"{where} is not in label_vocabulary",
-                    expected=f"one of {', '.join(vocabulary)}",
-                    received=f"{', '.join(unknown[:5])}, in {place(found.index(unknown[0]))}",
-                    hint=hint,
-                )
+            raise DataError.explained(
+                f"{where} is not in label_vocabulary",
+                expected=f"one of {', '.join(vocabulary)}",
+                received=f"{', '.join(unknown[:5])}, in {place(found.index(unknown[0]))}",
+                hint=hint,
             )
         return np.array(found, dtype=object)
     if column.dtype.kind in "OUS":
         classes = sorted({text(value) for value in column})
-        raise DataError(
-            explain(
-                f"{where} is text",
-                expected=f"a class number from 0 to {count - 1}",
-                received=", ".join(classes[:5]),
-                hint=f"name the classes: estimator.label_vocabulary: [{', '.join(classes[:10])}]",
-            )
+        raise DataError.explained(
+            f"{where} is text",
+            expected=f"a class number from 0 to {count - 1}",
+            received=", ".join(classes[:5]),
+            hint=f"name the classes: estimator.label_vocabulary: [{', '.join(classes[:10])}]",
         )
     wrong = ~np.isin(column, np.arange(count))
     if wrong.any():
-        raise DataError(
-            explain(
-                f"{where} is not a class",
-                expected=f"a class number from 0 to {count - 1} (n_classes - 1)",
-                received=f"{column[wrong][0]} in {place(int(wrong.argmax()))}",
-            )
+        raise DataError.explained(
+            f"{where} is not a class",
+            expected=f"a class number from 0 to {count - 1} (n_classes - 1)",
+            received=f"{column[wrong][0]} in {place(int(wrong.argmax()))}",
         )
     return column.astype(np.int64)
 
@@ -407,7 +376,7 @@ def class_names(experiment: Experiment) -> tuple[str, ...]:
 def label_names(experiment: Experiment, labels: Any) -> list[str | tuple[float, ...]]:
     """Labels in the form of `Prediction.value`."""
     if experiment.tasks:
-        columns = [labels[name] for name in sorted(labels)]  # as the columns of predictions
+        columns = [labels[name] for name in sorted(labels)]  # like the columns of predictions
         return [tuple(map(float, row)) for row in zip(*columns, strict=True)]
     if isinstance(experiment.estimator, Regressor):
         return [tuple(float(number) for number in np.atleast_1d(label)) for label in labels]

@@ -1,8 +1,8 @@
 """`infer`: feature columns chosen from the training data, as the settings that describe them.
 
 `feature_columns.infer` looks at the table; here its proposal becomes the keys `features`, `derive`
-and `label_scaling`. They are kept beside the checkpoints, so that a resumed training, `evaluate`
-and `predict` use the columns that the model was trained with, whatever the data have become.
+and `label_scaling`. They are kept next to the checkpoints, so that a resumed training, `evaluate`
+and `predict` use the columns that the model was trained with, even if the data have changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def resolve(experiment: Experiment, tell: Callable[[str], None] | None = None) -
     model, if there is one.
 
     Args:
-        tell: shows the columns that are chosen anew; if given, they are kept in `model_dir`.
+        tell: shows newly inferred columns; if given, they are kept in `model_dir`.
 
     Raises:
         DataError: the training data have no column that can be used, or see `vocabularies`.

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.core.errors import explain
 from estimatorkit.experiment import examples, preprocessing, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.schema import Experiment
@@ -114,13 +113,11 @@ def _check_widths(sample: Any, made: Any, origin: str) -> None:
     for name, column in (made[0] if isinstance(made, tuple) else made).items():
         first = (sample[0] if isinstance(sample, tuple) else sample)[name]
         if column.shape[1:] != first.shape[1:]:
-            raise DataError(
-                explain(
-                    f"{origin}: lists of {name!r} are longer in one chunk than another",
-                    expected="the same width in each chunk of a stream",
-                    received=f"{column.shape[1:]} values after {first.shape[1:]}",
-                    hint=f"give it beside the files: lists: {{{name}: {{length: 50}}}}.",
-                )
+            raise DataError.explained(
+                f"{origin}: lists of {name!r} are longer in one chunk than another",
+                expected="the same width in each chunk of a stream",
+                received=f"{column.shape[1:]} values after {first.shape[1:]}",
+                hint=f"give it beside the files: lists: {{{name}: {{length: 50}}}}.",
             )
 
 

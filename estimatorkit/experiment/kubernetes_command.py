@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -64,16 +65,12 @@ def k8s(
     ps: int,
     evaluator: bool | None,
     image: str | None,
-    namespace: str | None,
     name: str | None,
-    cpu: str,
-    memory: str,
     gpus: int,
     model_dir: str | None,
-    claim: str | None,
-    storage: str,
     output: Path | None,
     dry_run: bool,
+    **options: Any,
 ) -> None:
     """Write a Dockerfile and manifests that run an experiment on Kubernetes.
 
@@ -120,15 +117,11 @@ def k8s(
         config=content.config_path,
         changes=changes,
         model_dir=model_dir if model_dir is not None else f"{SHARED}/runs/{name}",
-        namespace=namespace,
         workers=count,
         ps=ps,
         evaluator=count + ps > 1 if evaluator is None else evaluator,
-        cpu=cpu,
-        memory=memory,
         gpus=gpus,
-        claim=claim,
-        storage=storage,
+        **options,
     )
     folder = output or Path("k8s", name)
     files = files_of(job, content, asked, folder)

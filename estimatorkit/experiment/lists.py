@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
 from estimatorkit.data.list_cells import Lists, MalformedCell, as_bytes, filler, pad, split
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
@@ -29,7 +28,7 @@ def split_columns(
     """The columns, those that the source describes by separators split.
 
     Args:
-        place: says where a row is.
+        place: describes where a row is.
         origin: names the table in messages.
 
     Raises:
@@ -38,12 +37,10 @@ def split_columns(
     described: Mapping[str, ListCells] = getattr(source, "lists", {})
     for name in described:
         if name not in columns:
-            raise DataError(
-                explain(
-                    f"{origin}: there is no column {name!r} of lists",
-                    expected=f"one of {', '.join(columns)}",
-                    hint=suggestion(name, list(columns)),
-                )
+            raise DataError.explained(
+                f"{origin}: there is no column {name!r} of lists",
+                expected=f"one of {', '.join(columns)}",
+                hint=suggestion(name, list(columns)),
             )
     found: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
@@ -61,13 +58,11 @@ def split_columns(
 
 def _texts(name: str, column: NDArray[Any], origin: str) -> NDArray[Any]:
     if column.ndim > 1 or column.dtype.kind not in "OSU":
-        raise DataError(
-            explain(
-                f"{origin}: the column {name!r} has no text to split",
-                expected="cells such as 'a|b|c'",
-                received=f"{column.dtype} of shape {column.shape}",
-                hint="leave out its separator under `lists`.",
-            )
+        raise DataError.explained(
+            f"{origin}: the column {name!r} has no text to split",
+            expected="cells such as 'a|b|c'",
+            received=f"{column.dtype} of shape {column.shape}",
+            hint="leave out its separator under `lists`.",
         )
     return as_bytes(column)
 
@@ -78,12 +73,10 @@ def located(name: str, place: Callable[[int], str], origin: str) -> Iterator[Non
     try:
         yield
     except MalformedCell as error:
-        raise DataError(
-            explain(
-                f"{origin}: the column {name!r} holds a malformed list",
-                expected=error.expected,
-                received=f"{error.received} in {place(error.row)}",
-            )
+        raise DataError.explained(
+            f"{origin}: the column {name!r} holds a malformed list",
+            expected=error.expected,
+            received=f"{error.received} in {place(error.row)}",
         ) from error
 
 

@@ -17,15 +17,17 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from estimatorkit.core.errors import explain
 from estimatorkit.experiment import document
+from estimatorkit.experiment.arguments import Kinds
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.schema import Experiment
 
 _Kind = TypeVar("_Kind", bound=BaseModel)
 
-MAX_PROBLEMS = 10  # the rest is likely to follow from these
+MAX_PROBLEMS = 10  # further errors probably follow from these
 
 
 def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experiment:
@@ -61,12 +63,10 @@ def mapping(path: Path, keys: str) -> yaml.Node:
     """
     root = document.parse(_read(path), str(path))
     if not isinstance(root, yaml.MappingNode):
-        raise ConfigurationError(
-            explain(
-                f"{document.where(root)}: the file does not hold a mapping",
-                expected=f"keys with values: {keys}",
-                received=document.describe(root),
-            )
+        raise ConfigurationError.explained(
+            f"{document.where(root)}: the file does not hold a mapping",
+            expected=f"keys with values: {keys}",
+            received=document.describe(root),
         )
     return root
 
@@ -103,12 +103,10 @@ def _filled_in(root: yaml.Node, experiment: Experiment) -> str:
             found = found.get(part) if isinstance(found, dict) else None
         parts = found if isinstance(found, list) else [found]
         if not parts or any(isinstance(part, dict | list | None) for part in parts):
-            raise ConfigurationError(
-                explain(
-                    f"{document.where(document.step(root, 'name') or root)}: name refers to "
-                    f"{match[0]}, which is not set to a value",
-                    expected="a setting by its dotted name, such as {train.batch_size}",
-                )
+            raise ConfigurationError.explained(
+                f"{document.where(document.step(root, 'name') or root)}: name refers to "
+                f"{match[0]}, which is not set to a value",
+                expected="a setting by its dotted name, such as {train.batch_size}",
             )
         return re.sub(r"[^A-Za-z0-9._-]", "-", "x".join(map(str, parts)))
 
@@ -122,25 +120,21 @@ def dump_experiment(experiment: Experiment) -> str:
 
 def _read(path: Path) -> str:
     if path.is_dir():
-        raise ConfigurationError(
-            explain(
-                f"{path}: is a directory",
-                expected="a YAML file",
-                hint=_list(sorted(str(near) for near in path.glob("*.y*ml"))),
-            )
+        raise ConfigurationError.explained(
+            f"{path}: is a directory",
+            expected="a YAML file",
+            hint=_list(sorted(str(near) for near in path.glob("*.y*ml"))),
         )
     if not path.exists():
-        raise ConfigurationError(explain(f"{path}: no such file", hint=_nearby(path)))
+        raise ConfigurationError.explained(f"{path}: no such file", hint=_nearby(path))
     try:
         with path.open("rb") as file:
-            text = file.read(document.MAX_BYTES + 1)  # it may not end
+            text = file.read(document.MAX_BYTES + 1)  # it may be endless
         return text.decode("utf-8-sig", "replace" if len(text) > document.MAX_BYTES else "strict")
     except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            explain(
-                f"{path}: is not UTF-8 text (byte {error.start})",
-                expected="a YAML file in UTF-8",
-            )
+        raise ConfigurationError.explained(
+            f"{path}: is not UTF-8 text (byte {error.start})",
+            expected="a YAML file in UTF-8",
         ) from None
 
 
@@ -190,7 +184,7 @@ Location = tuple[str | int, ...]
 
 
 class _Wording:
-    """Says what is wrong with a document.
+    """Describes what is wrong with a document.
 
     Args:
         root: the document.
@@ -298,7 +292,12 @@ class _Wording:
                 model.model_fields[str(part)] for model in models if part in model.model_fields
             ]
             if fields:
-                models = [model for field in fields for model in _models_in(field.annotation)]
+                models = [
+                    model
+                    for field in fields
+                    for each in (field.annotation, *field.metadata)
+                    for model in _models_in(each)
+                ]
             elif isinstance(part, str):
                 models = [each for each in models if part in (_type(each), each.__name__)] or models
         return models
@@ -331,11 +330,14 @@ def _walk(root: yaml.Node, loc: Location) -> tuple[yaml.Node, yaml.Node, Locatio
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    if is_model and _type(annotation) is not PydanticUndefined:  # not the base class of `Kinds`
         yield annotation
+    if isinstance(annotation, Kinds):
+        yield from map(annotation.__getitem__, annotation)
     for argument in typing.get_args(annotation):
         yield from _models_in(argument)
 
 
-def _type(model: type[BaseModel]) -> str | None:
+def _type(model: type[BaseModel]) -> Any:
     return model.model_fields["type"].default if "type" in model.model_fields else None

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.core.errors import explain
 from estimatorkit.estimator.serving.exported_files import SIGNATURE
 from estimatorkit.experiment import build, examples, inferred, preprocessing, tables
 from estimatorkit.experiment.columns import Read
@@ -90,12 +89,10 @@ def trained(experiment: Experiment) -> Any:
     """
     estimator = build.estimator(experiment)
     if estimator.latest_checkpoint() is None:
-        raise DataError(
-            explain(
-                f"{experiment.model_dir}: there is no trained model",
-                expected="a checkpoint in model_dir",
-                hint="train first (estimatorkit train), or give the right --model-dir.",
-            )
+        raise DataError.explained(
+            f"{experiment.model_dir}: there is no trained model",
+            expected="a checkpoint in model_dir",
+            hint="train first (estimatorkit train), or give the right --model-dir.",
         )
     return estimator
 
@@ -123,11 +120,9 @@ def of_export(directory: Path) -> Model:
     )
     described = {key: signature.inputs[key] for key in signature.inputs}
     if [*described] in (["examples"], ["inputs"]):
-        raise DataError(
-            explain(
-                f"{directory}: the model takes serialized Examples, not columns",
-                expected="an export with inputs: features",
-            )
+        raise DataError.explained(
+            f"{directory}: the model takes serialized Examples, not columns",
+            expected="an export with inputs: features",
         )
 
     def predict(table: Table, origin: str) -> Columns:
@@ -184,12 +179,10 @@ def _columns(
         numbers = outputs["predictions" if "predictions" in outputs else "probabilities"]
     broken = ~np.isfinite(numbers).all(axis=1)
     if broken.any():
-        raise DataError(
-            explain(
-                f"{origin}: the prediction for {table.place(int(broken.argmax()))} is not a number",
-                expected="a number in each column that the model reads",
-                hint="features with a default may be missing.",
-            )
+        raise DataError.explained(
+            f"{origin}: the prediction for {table.place(int(broken.argmax()))} is not a number",
+            expected="a number in each column that the model reads",
+            hint="features with a default may be missing.",
         )
     if heads:
         return {f"prediction_{name}": each.reshape(-1) for name, each in heads.items()}

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.predicting import Columns, Prediction
 
@@ -35,7 +34,7 @@ _LOWER_IS_BETTER = ("rmse", "mae")
 
 
 def baseline_lines(metrics: Mapping[str, float], baseline: Mapping[str, float]) -> list[str]:
-    """What a model without features scores, and whether this one is no better."""
+    """The scores of a model without features, and whether this one is no better."""
     if not baseline:
         return []
     kind = "majority" if "accuracy" in baseline else "mean"
@@ -137,8 +136,8 @@ class PredictionFile:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError as error:
-            raise DataError(
-                explain("writing Parquet files needs pyarrow", hint="pip install pyarrow.")
+            raise DataError.explained(
+                "writing Parquet files needs pyarrow", hint="pip install pyarrow."
             ) from error
         schema = None if self._writer is None else self._writer.schema
         rows = pa.Table.from_pandas(frame, schema, preserve_index=False)

@@ -41,7 +41,7 @@ _STYLE: dict[Any, Any] = {
     "font.size": 9,
     "grid.alpha": 0.3,
     "legend.frameon": False,
-    "text.parse_math": False,  # names of columns may hold dollar signs
+    "text.parse_math": False,  # column names may contain dollar signs
 }
 
 

@@ -87,7 +87,7 @@ def _best(search: Search, trial: Trial) -> float:
 
 @plots.styled
 def coordinates(search: Search) -> Figure:
-    """Parallel coordinates: a line for each trial across the settings, dark where it is good."""
+    """Parallel coordinates: a line for each trial across the settings, darker if better."""
     from matplotlib import colormaps
 
     names = list(search.space)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import estimatorkit as ek
-from estimatorkit.core.errors import explain
 from estimatorkit.estimator.evaluation.completion import read_completion
 from estimatorkit.experiment import (
     build,
@@ -135,12 +134,10 @@ def _check_metric(experiment: Experiment, estimator: Any, input_fn: Callable[[],
     known = ["loss", *spec.eval_metric_ops]
     if name not in known:
         key = "train.early_stopping.metric" if stopping is not None else "metric of export"
-        raise ConfigurationError(
-            explain(
-                f"{key} is {name!r}, and there is no such metric",
-                expected=f"one of {', '.join(sorted(known))}",
-                hint=suggestion(name, known) or "metrics: [...] adds those of keras.metrics.",
-            )
+        raise ConfigurationError.explained(
+            f"{key} is {name!r}, and there is no such metric",
+            expected=f"one of {', '.join(sorted(known))}",
+            hint=suggestion(name, known) or "metrics: [...] adds those of keras.metrics.",
         )
 
 

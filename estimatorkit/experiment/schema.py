@@ -18,16 +18,16 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
-    Tag,
     model_validator,
 )
 
+from estimatorkit.experiment.arguments import Arguments, Kinds
 from estimatorkit.experiment.columns import Feature, Read, Sequence, all_reads, kinds_that
 from estimatorkit.experiment.estimators import (
+    ESTIMATORS,
     Classifier,
-    Estimator,
+    EstimatorArguments,
     MultiTask,
     Regressor,
     Supervised,
@@ -36,7 +36,6 @@ from estimatorkit.experiment.estimators import (
 from estimatorkit.experiment.sections import (
     Count,
     Model,
-    NotNegative,
     OneKey,
     Positive,
     Switch,
@@ -56,19 +55,16 @@ Mode = Annotated[Literal["auto", "min", "max"], Field(description="whether lower
 # -- features
 
 
-class Infer(Model):
+class Infer(Arguments):
     """Feature columns inferred from the training data (`feature_columns.infer`)."""
+
+    place = "feature_columns:infer"
+    types = {"label": None, "weight": None}  # noqa: RUF012
 
     without: Annotated[
         tuple[Text, ...],
         Field(description="columns of the data to leave out; label and weight are"),
     ] = ()
-    max_vocabulary: Annotated[
-        Count, Field(description="words of a vocabulary; more are hashed")
-    ] = 100
-    embedding_from: Annotated[
-        Count, Field(description="distinct values from which the network gets an embedding")
-    ] = 30
     buckets: Annotated[
         int, Field(strict=True, ge=0, description="ranges of numbers for linear models")
     ] = 10
@@ -111,41 +107,38 @@ class Derived(OneKey):
 # -- phases
 
 
-class StepCounter(Model):
-    """Logs the number of steps per second (`StepCounterHook`)."""
+class _Hook(Arguments):
+    types = {"output_dir": None}  # noqa: RUF012
 
-    factory: ClassVar[str] = "StepCounterHook"
-    type: Literal["step_counter"] = "step_counter"
-    every_n_steps: Count = 100
+    type: str
 
 
-class LogTensors(Model):
-    """Logs tensors by name (`LoggingTensorHook`)."""
-
-    factory: ClassVar[str] = "LoggingTensorHook"
-    type: Literal["log_tensors"] = "log_tensors"
+class _LogTensors(_Hook):
     tensors: Annotated[Texts, Field(description="names in the graph, such as global_step:0")]
-    every_n_iter: Count = 100
+    every_n_iter: Count | None = 100
 
 
-class Profiler(Model):
-    """Writes a timeline for Chrome's tracing page into model_dir (`ProfilerHook`)."""
-
-    factory: ClassVar[str] = "ProfilerHook"
-    type: Literal["profiler"] = "profiler"
-    save_steps: Count = 1000
+class _Profiler(_Hook):
+    save_steps: Count | None = 1000
 
 
-Hook = Annotated[StepCounter | LogTensors | Profiler, Field(discriminator="type")]
+HOOKS = Kinds(
+    _Hook,
+    {
+        "step_counter": "train:StepCounterHook",
+        "log_tensors": ("train:LoggingTensorHook", _LogTensors),
+        "profiler": ("train:ProfilerHook", _Profiler),
+    },
+)
 
 
-class EarlyStopping(Model):
+class EarlyStopping(Arguments):
     """Stops training when a metric no longer improves (`estimator.EarlyStopping`)."""
+
+    place = "estimator:EarlyStopping"
 
     metric: Text = "loss"
     mode: Mode = "auto"
-    patience: Annotated[Count, Field(description="evaluations without improvement that end it")] = 3
-    min_delta: NotNegative = 0.0
     restore_best: Switch = True
     evaluation: Annotated[
         Word | None, Field(description="a name of data.also_evaluate; null: of data.evaluate")
@@ -179,7 +172,7 @@ class Train(Model):
     mixed_precision: Annotated[
         Switch, Field(description="networks compute in bfloat16, with variables in float32")
     ] = False
-    hooks: tuple[Hook, ...] = ()
+    hooks: tuple[Annotated[Any, HOOKS], ...] = ()
 
     @model_validator(mode="after")
     def _one_end(self) -> Self:
@@ -294,7 +287,12 @@ class Predict(Model):
     batch_size: Count = 32
 
 
-class _Export(Model):
+class Export(Arguments):
+    """The common arguments of exports."""
+
+    types = {"event_file_pattern": None}  # noqa: RUF012
+
+    type: str
     name: Annotated[Word, Field(description="the folder in model_dir/export")]
     inputs: Annotated[
         Literal["features", "examples"],
@@ -309,54 +307,49 @@ class _Export(Model):
     ] = False
 
 
-class ExportFinal(_Export):
-    """Exports the model at the end (`FinalExporter`)."""
-
-    factory: ClassVar[str] = "FinalExporter"
-    type: Literal["final"] = "final"
+class _Final(Export):
     name: Word = "final"
 
 
-class ExportLatest(_Export):
-    """Exports every evaluated model (`LatestExporter`)."""
-
-    factory: ClassVar[str] = "LatestExporter"
-    type: Literal["latest"] = "latest"
+class _Latest(Export):
     name: Word = "latest"
-    exports_to_keep: Count | None = 5
 
 
-class ExportBest(_Export):
+class ExportBest(Export):
     """Exports a model that is better than all before it (`BestExporter`)."""
 
-    factory: ClassVar[str] = "BestExporter"
-    type: Literal["best"] = "best"
     name: Word = "best"
     metric: Annotated[
         Text | None, Field(description="that of train.early_stopping, or loss, unless given")
     ] = None
     mode: Mode = "auto"
-    exports_to_keep: Count | None = 5
 
 
-Export = Annotated[
-    Annotated[
-        Annotated[ExportFinal, Tag("final")]
-        | Annotated[ExportLatest, Tag("latest")]
-        | Annotated[ExportBest, Tag("best")],
-        Discriminator("type"),
-    ],
-    BeforeValidator(lambda value: {"type": value} if isinstance(value, str) else value),
-]
+EXPORTS = Kinds(
+    Export,
+    {
+        "final": ("estimator:FinalExporter", _Final),
+        "latest": ("estimator:LatestExporter", _Latest),
+        "best": ("estimator:BestExporter", ExportBest),
+    },
+)
 
 
-class Run(Model):
-    """What to write during training (the arguments of `RunConfig`)."""
+class Run(Arguments):
+    """What to write during training, and how long to wait for others (`RunConfig`)."""
+
+    place = "estimator:RunConfig"
+    types = {  # noqa: RUF012
+        "experimental_max_worker_delay_secs": None,
+        "protocol": None,
+        "tf_random_seed": None,
+        "save_checkpoints_steps": None,
+        "save_checkpoints_secs": None,
+    }
 
     keep_checkpoint_max: Annotated[
         int, Field(strict=True, ge=0, description="newest checkpoints to keep; 0 keeps all")
     ] = 5
-    log_step_count_steps: Count | None = 100
     save_summary_steps: Count = 100
     loggers: Annotated[
         tuple[Literal["mlflow", "wandb"], ...],
@@ -425,7 +418,9 @@ class Experiment(Model):
         BeforeValidator(_infer_of, json_schema_input_type=bool | Infer | None),
         Field(description="true: columns from the training data, beside those that are listed"),
     ] = None
-    estimator: Annotated[Estimator, Field(description="the model: type and its arguments")]
+    estimator: Annotated[
+        EstimatorArguments, ESTIMATORS, Field(description="the model: type and its arguments")
+    ]
     train: Annotated[Train, Field(description="how long to train: steps or max_steps or epochs")]
     evaluate: Evaluate = Evaluate()
     metrics: Annotated[
@@ -434,7 +429,8 @@ class Experiment(Model):
     ] = ()
     predict: Predict = Predict()
     export: Annotated[
-        tuple[Export, ...], Field(description="final, latest, or {type: best, metric: auc}, ...")
+        tuple[Annotated[Export, EXPORTS, BeforeValidator(short("type"))], ...],
+        Field(description="final, latest, or {type: best, metric: auc}, ..."),
     ] = ()
     run: Run = Run()
     tune: Annotated[

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.core.errors import explain
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.estimators import Classifier, MultiTask, Regressor
 from estimatorkit.experiment.examples import GROUP
@@ -57,12 +56,10 @@ def _made(kind: Regressor | Classifier | MultiTask, metric: Metric) -> Any:
     try:
         return getattr(ek.keras.metrics, metric.type)(**given)
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(
-            explain(
-                f"metrics: {metric.type} does not take its arguments: {error}",
-                expected=f"those of keras.metrics.{metric.type}",
-                received=", ".join(map(str, given)) or "none",
-            )
+        raise ConfigurationError.explained(
+            f"metrics: {metric.type} does not take its arguments: {error}",
+            expected=f"those of keras.metrics.{metric.type}",
+            received=", ".join(map(str, given)) or "none",
         ) from error
 
 

@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -39,10 +40,13 @@ _TOKEN = "ESTIMATORKIT_SERVE_TOKEN"  # noqa: S105
 @click.option(
     "--max-request-mb", default=10.0, show_default=True, type=click.FloatRange(min=0, min_open=True)
 )
-@click.option("--max-rows", default=10_000, show_default=True, type=click.IntRange(1))
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds for a request.")
+@click.option("--max-rows", "most_rows", default=10_000, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--timeout", "seconds", default=30.0, show_default=True, help="Seconds for a request."
+)
 @click.option(
     "--max-batch",
+    "most_batch",
     default=32,
     show_default=True,
     type=click.IntRange(1, 1024),
@@ -51,25 +55,22 @@ _TOKEN = "ESTIMATORKIT_SERVE_TOKEN"  # noqa: S105
 @click.option(
     "--batch-timeout-ms", default=0.0, show_default=True, help="How long to wait for such rows."
 )
-@click.option("--tls-cert", type=click.Path(exists=True), help="A certificate file; serves HTTPS.")
-@click.option("--tls-key", type=click.Path(exists=True), help="Its key.")
+@click.option(
+    "--tls-cert",
+    "certificate",
+    type=click.Path(exists=True),
+    help="A certificate file; serves HTTPS.",
+)
+@click.option("--tls-key", "key", type=click.Path(exists=True), help="Its key.")
 @click.option("--access-log", is_flag=True, help="Print a line of JSON for each request.")
 def serve(
     directory: Path | None,
     models: Path | None,
     name: str | None,
     labels: tuple[str, ...],
-    port: int,
-    host: str,
-    hosts: tuple[str, ...],
     max_request_mb: float,
-    max_rows: int,
-    timeout: float,
-    max_batch: int,
     batch_timeout_ms: float,
-    tls_cert: str | None,
-    tls_key: str | None,
-    access_log: bool,
+    **given: Any,
 ) -> None:
     """Serve exported models over HTTP, as TensorFlow Serving does.
 
@@ -92,34 +93,26 @@ def serve(
 
     if (directory is None) == (models is None):
         raise click.UsageError("give either DIR or --models FILE")
-    if (tls_cert is None) != (tls_key is None):
+    if (given["certificate"] is None) != (given["key"] is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
     if directory is not None:
-        stores = [ModelStore(directory, name, _labels(labels), max_batch)]
+        stores = [ModelStore(directory, name, _labels(labels), given["most_batch"])]
     else:
         if name or labels:
             raise click.UsageError("names and labels of several models are in their file")
-        stores = models_file.open_models(str(models), max_batch)
+        stores = models_file.open_models(str(models), given["most_batch"])
     options = ServerOptions(
-        host=host,
-        port=port,
         most_request_bytes=int(max_request_mb * (1 << 20)),
-        most_rows=max_rows,
-        seconds=timeout,
-        most_batch=max_batch,
         batch_delay=batch_timeout_ms / 1000,
-        hosts=hosts,
         token=os.environ.get(_TOKEN) or None,
-        certificate=tls_cert,
-        key=tls_key,
-        access_log=access_log,
+        **given,
     )
     try:
         server = ModelServer(stores, options)
-    except (ImportError, OSError) as error:  # an extra, or a port that is taken
+    except (ImportError, OSError) as error:  # a missing extra, or a port in use
         raise Failure(str(error), 1) from error
-    if not is_local(host) and options.token is None:
-        told = f"note: whoever reaches {host} can use the models; {_TOKEN} sets a token"
+    if not is_local(options.host) and options.token is None:
+        told = f"note: whoever reaches {options.host} can use the models; {_TOKEN} sets a token"
         click.echo(told, err=True)
     for store in stores:
         store.watch()
@@ -127,14 +120,14 @@ def serve(
         click.echo(f"Serving version {version} of {store.name}. Ask it:")
         example = shlex.quote(f"@{predictor.directory / 'example_request.json'}")
         click.echo(f"  curl -d {example} {server.url}/v1/models/{store.name}:predict")
-    if access_log:
+    if options.access_log:
         lines = logging.StreamHandler(sys.stdout)
         lines.setFormatter(logging.Formatter("%(message)s"))
         access_logger.addHandler(lines)
         access_logger.setLevel(logging.INFO)
         access_logger.propagate = False
     gc.collect()
-    gc.freeze()  # a collection of all that is loaded would stop every request for 80 ms
+    gc.freeze()  # garbage collection of everything loaded would stop every request for 80 ms
     server.serve_forever()
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import explain
 from estimatorkit.experiment import inferred, tables
 from estimatorkit.experiment.document import dump, suggestion
 from estimatorkit.experiment.errors import DataError
@@ -84,14 +83,12 @@ def starter(path: Path, label: str | None, config: Path) -> str:
         source = source.model_copy(update={"delimiter": delimiter})
         table = tables.read_source(source)
     if label is None or label not in table:
-        raise DataError(
-            explain(
-                f"{path}: which column is to be predicted?"
-                if label is None
-                else f"{path}: there is no column {label!r}",
-                expected=f"--label with one of {', '.join(table)}",
-                hint=suggestion(label or "", list(table)),
-            )
+        raise DataError.explained(
+            f"{path}: which column is to be predicted?"
+            if label is None
+            else f"{path}: there is no column {label!r}",
+            expected=f"--label with one of {', '.join(table)}",
+            hint=suggestion(label or "", list(table)),
         )
     kind, arguments, metric = _task(table[label])
     absent = int(tables.missing(table[label]).sum())

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.core.errors import DataLossError, InvalidArgumentError, NotFoundError, explain
+from estimatorkit.core.errors import DataLossError, InvalidArgumentError, NotFoundError
 from estimatorkit.data.csv import read_csv_chunks
 from estimatorkit.data.datasets.splits import split_indices
 from estimatorkit.data.list_cells import Lists, lists_of_arrow
@@ -46,7 +46,7 @@ class Table(dict[str, NDArray[Any]]):
 
     Args:
         columns: arrays by name.
-        place: says where a row is in its file, for messages; by default by its number.
+        place: describes where a row is in its file, for messages; by default by its number.
     """
 
     def __init__(
@@ -170,11 +170,9 @@ def _files_of(source: Any) -> list[str]:
             continue
         matching = sorted(glob.glob(name, recursive=True))
         if not matching:
-            raise DataError(
-                explain(
-                    f"{os.path.relpath(name)}: no file matches",
-                    expected="at least one; paths are relative to the YAML file's folder",
-                )
+            raise DataError.explained(
+                f"{os.path.relpath(name)}: no file matches",
+                expected="at least one; paths are relative to the YAML file's folder",
             )
         found += matching
     return found
@@ -183,12 +181,10 @@ def _files_of(source: Any) -> list[str]:
 def _missing_file(name: str, kind: str) -> DataError:
     shown, path = os.path.relpath(name), Path(name)
     near = sorted(os.path.relpath(each) for each in path.parent.glob(f"*{path.suffix}"))
-    return DataError(
-        explain(
-            f"{shown}: no such file",
-            expected=f"a {kind} file; in a configuration, relative to the YAML file's folder",
-            hint=suggestion(shown, near) or (f"there is {', '.join(near[:5])}." if near else None),
-        )
+    return DataError.explained(
+        f"{shown}: no such file",
+        expected=f"a {kind} file; in a configuration, relative to the YAML file's folder",
+        hint=suggestion(shown, near) or (f"there is {', '.join(near[:5])}." if near else None),
     )
 
 
@@ -196,12 +192,10 @@ def _joined(parts: Sequence[Table], names: Sequence[str]) -> Table:
     """Concatenates the rows of several files."""
     for name, part in zip(names, parts, strict=True):
         if list(part) != list(parts[0]):
-            raise DataError(
-                explain(
-                    f"{os.path.relpath(name)}: other columns than in {os.path.relpath(names[0])}",
-                    expected=", ".join(parts[0]),
-                    received=", ".join(part),
-                )
+            raise DataError.explained(
+                f"{os.path.relpath(name)}: other columns than in {os.path.relpath(names[0])}",
+                expected=", ".join(parts[0]),
+                received=", ".join(part),
             )
     ends = np.cumsum([row_count(part) for part in parts])
 
@@ -275,11 +269,9 @@ def source_of(path: str | os.PathLike[str], like: Any = None, without: Collectio
             return _without_columns(found, name, without)
         return found
     if key == "tfrecord":
-        raise DataError(
-            explain(
-                f"{name}: the features of the records are unknown",
-                expected="a model that was trained on TFRecord files",
-            )
+        raise DataError.explained(
+            f"{name}: the features of the records are unknown",
+            expected="a model that was trained on TFRecord files",
         )
     return kind(**{key: (name,)})
 
@@ -325,12 +317,10 @@ def _dtypes(source: Any) -> dict[str, Any]:
 def _with_defaults(source: Any, table: Table) -> Table:
     for column, value in (source.defaults or {}).items():
         if column not in table:
-            raise DataError(
-                explain(
-                    f"{source_name(source)}: there is no column {column!r} to have a default",
-                    expected=f"one of {', '.join(table)}",
-                    hint=suggestion(column, list(table)),
-                )
+            raise DataError.explained(
+                f"{source_name(source)}: there is no column {column!r} to have a default",
+                expected=f"one of {', '.join(table)}",
+                hint=suggestion(column, list(table)),
             )
         table[column] = _filled(table[column], value)
     return table
@@ -474,8 +464,8 @@ def _parquet_file(name: str) -> Any:
 
         return pyarrow.parquet.ParquetFile(name)
     except ImportError as error:
-        raise DataError(
-            explain("reading Parquet files needs pyarrow", hint="pip install pyarrow.")
+        raise DataError.explained(
+            "reading Parquet files needs pyarrow", hint="pip install pyarrow."
         ) from error
     except ValueError as error:
         raise DataError(f"{os.path.relpath(name)}: {error}") from error
@@ -633,20 +623,16 @@ def require(
             (each for each in ";\t|" if len(table) == 1 and each in next(iter(table))), None
         )
         if mark is not None:
-            raise DataError(
-                explain(
-                    f"{origin}: the first line has no delimiter",
-                    expected="names with commas between them",
-                    received=next(iter(table)),
-                    hint=f"give it beside csv: {{csv: ..., delimiter: {json.dumps(mark)}}}.",
-                )
+            raise DataError.explained(
+                f"{origin}: the first line has no delimiter",
+                expected="names with commas between them",
+                received=next(iter(table)),
+                hint=f"give it beside csv: {{csv: ..., delimiter: {json.dumps(mark)}}}.",
             )
         hints = [f"{name}: {near}" for name in absent if (near := suggestion(name, others))]
-        raise DataError(
-            explain(
-                f"{origin}: no column {', '.join(repr(name) for name in absent)}",
-                expected=f"the columns {', '.join(names)}",
-                received=f"the columns {', '.join(table)}",
-                hint="; ".join(hints) or "the first line of a CSV file names its columns.",
-            )
+        raise DataError.explained(
+            f"{origin}: no column {', '.join(repr(name) for name in absent)}",
+            expected=f"the columns {', '.join(names)}",
+            received=f"the columns {', '.join(table)}",
+            hint="; ".join(hints) or "the first line of a CSV file names its columns.",
         )

@@ -1,7 +1,7 @@
-"""`vocabulary`: the words of a column of the training data, the rare ones left out.
+"""`vocabulary`: the words of a column of the training data, without the rare ones.
 
 Words are counted in one pass over the training rows, chunk by chunk where they are streamed. They
-are kept beside the checkpoints, the most frequent first, and the columns become `vocabulary_file`:
+are kept next to the checkpoints, the most frequent first, and the columns become `vocabulary_file`:
 a resumed training, `evaluate` and `predict` use the ids that the model was trained with.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core.errors import explain
 from estimatorkit.data.list_cells import filler
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.errors import DataError
@@ -35,7 +34,7 @@ def resolve(experiment: Experiment, tell: Callable[[str], None] | None = None) -
 
     Args:
         tell: shows how many words there are; if given, and the model has no checkpoint, they are
-            counted anew.
+            counted again.
 
     Raises:
         DataError: a column is missing, or no word is frequent enough.
@@ -75,12 +74,13 @@ def counted(experiment: Experiment, keys: set[str]) -> dict[str, pd.Series]:
         require(table, totals, origin, lambda table: table)
         for key, parts in totals.items():
             column = table[key].reshape(-1)
-            if table[key].ndim > 1:  # of lists, which are padded
+            if table[key].ndim > 1:  # list columns, which are padded
                 column = column[column != filler(column.dtype)]
             found = pd.Series(column).value_counts(sort=False)
             words = column_of(found.index.to_numpy(), Read(key, "string"), origin, table.place)
             parts.append(pd.Series(found.to_numpy(), pd.Index(words, dtype=object)))
-            # Sums are as long as all words: made when the new ones have become as many.
+            # Merged sums are as long as the vocabulary: merge when the pending words have become as
+            # many.
             if len(parts) > 1 and sum(map(len, parts[1:])) >= len(parts[0]):
                 parts[:] = [_sum(parts)]
     return {key: _sum(parts).drop([b""], errors="ignore") for key, parts in totals.items()}
@@ -99,14 +99,12 @@ def _frequent(given: dict[str, Any], counts: pd.Series, origin: str) -> list[byt
     words = sorted(zip((-kept).tolist(), kept.index.tolist(), strict=True))
     found = [word for _, word in words if b"\n" not in word and b"\r" not in word]
     if not found:
-        raise DataError(
-            explain(
-                f"{origin}: no word of the column {given['key']!r} is frequent enough",
-                expected=f"one that is seen at least {given['min_count']} times",
-                received=f"{len(counts)} words, seen {counts.max() if len(counts) else 0} times at "
-                "most",
-                hint="give a smaller min_count.",
-            )
+        raise DataError.explained(
+            f"{origin}: no word of the column {given['key']!r} is frequent enough",
+            expected=f"one that is seen at least {given['min_count']} times",
+            received=f"{len(counts)} words, seen {counts.max() if len(counts) else 0} times at "
+            "most",
+            hint="give a smaller min_count.",
         )
     return found[: given["max_size"]]
 

@@ -71,7 +71,7 @@ def _plain(value: Any) -> tuple[str, Any] | None:
     """Returns the proto field and value if the proto has a field for the type, else None."""
     if type(value) is bool:
         return "b", value
-    if _is_integer(value) and int(value) in _INT64:  # non-integers would scan the range
+    if _is_integer(value) and int(value) in _INT64:  # `in` would scan the range for non-integers
         return "i", int(value)
     if type(value) is float and _fits_float32(value):
         return "f", value

@@ -179,7 +179,10 @@ def _frozen(node: Any, values: Mapping[str, Any]) -> Any:
         return made
     if node.op == "ReadVariableOp":
         made.op = "Identity"
-    elif not callable(registry.lookup(node.op).updates) and registry.lookup(node.op).updates:
+    elif (
+        not callable(registry.lookup(node.op).semantics.updates)
+        and registry.lookup(node.op).semantics.updates
+    ):
         raise value_error(
             f"node {node.name!r} ({node.op}) changes a frozen variable",
             hint="name outputs that only read variables, such as predictions",
@@ -239,7 +242,7 @@ def read_proto(kind: Any, path: str | os.PathLike[str]) -> Any:
     try:
         return kind.FromString(data)
     except message.DecodeError:
-        pass  # maybe text
+        pass  # may be text format
     try:
         return text_format.Parse(data.decode(), kind())
     except (text_format.ParseError, UnicodeDecodeError) as error:

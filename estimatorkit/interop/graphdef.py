@@ -237,7 +237,7 @@ class _Reader:
         for tensor, shape in zip(outputs, shapes, strict=False):
             if (
                 tensor.dtype is not resource
-            ):  # handles have no shape, TensorFlow's reference variables do
+            ):  # handles have no shape, but TensorFlow's reference variables do
                 tensor.set_shape(tensor_proto.shape_value(shape))
 
     def _made(self, node: Any, inputs: list[Any], full_name: str) -> Sequence[Tensor]:
@@ -301,7 +301,7 @@ def _in_order(nodes: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
     Raises ValueError if an input is missing, or on a cycle.
     """
     ordered: list[Any] = []
-    state: dict[str, bool] = {}  # False during the visit of inputs
+    state: dict[str, bool] = {}  # False while its inputs are visited
     for start in nodes:
         pending = [start]
         while pending:
@@ -348,11 +348,6 @@ class _OwnNodes:
     """
 
     def __init__(self, nodes: Iterable[Any], library: Any, names: Mapping[str, str]) -> None:
-        # Imported here because they need graphs, and register types that files may contain.
-        from estimatorkit import ops  # noqa: F401
-        from estimatorkit.core import indexed_slices  # noqa: F401
-        from estimatorkit.ops.control import control_flow, tensor_array  # noqa: F401
-
         # Resources named in attributes: queues, tables, variables.
         self._resources = {
             node.name
@@ -361,7 +356,8 @@ class _OwnNodes:
         }
         self._names = names
         bodies = [node for function in library.function for node in function.node_def]
-        unknown = {node.op for node in (*nodes, *bodies)} - set(registry.registered_types())
+        types = {node.op for node in (*nodes, *bodies)}
+        unknown = [op_type for op_type in types if registry.find(op_type) is None]
         if unknown:
             raise value_error(
                 f"op types are not registered: {', '.join(sorted(unknown))}",
@@ -403,7 +399,7 @@ class _OwnNodes:
         if attrs.get("_forward"):
             forward = attrs["_forward"]
             attrs["_forward"] = self._names.get(forward, forward)
-        if registry.lookup(node.op).context:
+        if registry.lookup(node.op).placement.context:
             attrs = {key: self._renamed(value) for key, value in attrs.items()}
         return attrs
 

@@ -54,7 +54,7 @@ def _hashed(w: Writer, values: str, dtype: DType) -> str:
 
 def _identity(w: Writer, values: str, dtype: DType) -> str:
     ids, default = _as_int64(w, values, dtype), w.attrs["default_value"]
-    if default < 0:  # gathering fails if it is out of range
+    if default < 0:  # the gather fails if an id is out of range
         return ids
     zero, end = w.const(0, "zero", int64), w.const(w.attrs["num_buckets"], "num_buckets", int64)
     below = w.node("Less", [ids, zero], "Less", T=int64)

@@ -20,18 +20,14 @@ from estimatorkit.interop.graphdef_export_columns import COLUMN_RULES
 from estimatorkit.interop.graphdef_export_layers import LAYER_RULES
 from estimatorkit.interop.graphdef_export_loops import LOOP_RULES
 from estimatorkit.interop.graphdef_writer import Rule, Writer, plain, rows
+from estimatorkit.ops.math.axes import input_of
 
 # Rules by node signature.
 
 
 def _reduction(type_: str) -> Rule:
     def rule(w: Writer) -> None:
-        axis = w.attrs["axis"]
-        if axis == "input":
-            places, of = w.inputs[1], w.dtype(1)
-        else:
-            axes = range(w.rank()) if axis is None else axis
-            places, of = w.const(list(axes), "reduction_indices", int32), int32
+        places, of = w.number("axis", "reduction_indices")
         dtype = {} if type_ in ("All", "Any") else {"T": w.dtype()}
         keep = w.attrs["keepdims"]
         w.node(type_, [w.inputs[0], places], Tidx=of, keep_dims=keep, **dtype)
@@ -121,12 +117,11 @@ def _squeeze(w: Writer) -> None:
 
 
 def _transpose(w: Writer) -> None:
-    order = w.attrs["perm"]
-    if order == "input":
-        w.node("Transpose", w.inputs, T=w.dtype(), Tperm=w.dtype(1))
-        return
-    order = list(range(w.rank()))[::-1] if order is None else order
-    w.node("Transpose", [w.inputs[0], w.const(order, "perm", int32)], T=w.dtype(), Tperm=int32)
+    if w.attrs["perm"] is None:
+        order, of = w.const(list(range(w.rank()))[::-1], "perm", int32), int32
+    else:
+        order, of = w.number("perm", "perm")
+    w.node("Transpose", [w.inputs[0], order], T=w.dtype(), Tperm=of)
 
 
 def _concat(w: Writer) -> None:
@@ -138,7 +133,7 @@ def _concat(w: Writer) -> None:
 def _split(w: Writer) -> None:
     sizes, (axis, of) = w.attrs["sizes"], w.number("axis", "split_dim")
     w.require(of is int32, "its axis is not of int32")
-    if sizes[0] is None:  # equal parts of a length known at run time
+    if sizes[0] is None:  # equal parts of a length known only at run time
         w.node("Split", [axis, w.inputs[0]], T=w.dtype(), num_split=len(sizes))
         return
     inputs = [w.inputs[0], w.const(sizes, "size_splits", int32), axis]
@@ -150,7 +145,7 @@ def _gather(w: Writer) -> None:
     axis, of = w.number("axis", "axis")
     dims = w.op.inputs[0].shape.dims if axis not in w.inputs else None
     if dims is not None and may_hold_surplus(w.op.inputs[1]):
-        # The row past the end is clamped to the last row here, an error in TensorFlow.
+        # Here the row past the end is clamped to the last row; in TensorFlow it is an error.
         dtype, size = w.dtype(1), dims[w.attrs["axis"]]
         if size is None:
             zero, one = w.const(0, "zero", int32), w.const(1, "one", dtype)
@@ -241,7 +236,7 @@ def _vector(w: Writer, values: Sequence[Any], part: str) -> str:
 
 def _log_sum_exp(w: Writer) -> None:
     axes = w.attrs["axis"]
-    w.require(axes != "input", "its axes are not constant")
+    w.require(input_of(axes) is None, "its axes are not constant")
     axes = list(range(w.rank()) if axes is None else axes)
     dtype = w.dtype()
     places = w.const(axes, "reduction_indices", int32)
@@ -262,7 +257,7 @@ def _log_sum_exp(w: Writer) -> None:
 def _sparse_to_dense(w: Writer) -> list[str]:
     attrs = {"T": w.dtype(2), "Tindices": w.dtype()}
     name = w.node("SparseToDense", w.inputs, validate_indices=w.attrs["validate_indices"], **attrs)
-    return [name, f"^{name}"]  # the second is for gradients
+    return [name, f"^{name}"]  # the second output is for gradients
 
 
 RULES: dict[str, Rule] = {

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.axes import input_of
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import DType, as_dtype, int32
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop import attr_values
+from estimatorkit.ops.math.axes import input_of
 
 _PRODUCER, _MIN_CONSUMER = 134, 12  # TensorFlow 1.15's versions
 
@@ -151,10 +151,15 @@ class Writer:
         return self.node("Const", [], part, dtype=as_dtype(array.dtype), value=array)
 
     def number(self, attr: str, part: str) -> tuple[str, DType]:
-        """An attribute that is an input in TensorFlow, and may be one here: its name and dtype."""
-        place = input_of(self.attrs[attr])
+        """An attribute that is an input in TensorFlow, and may be one here: its name and dtype.
+
+        None stands for all axes.
+        """
+        value = self.attrs[attr]
+        place = input_of(value)
         if place is None:
-            return self.const(self.attrs[attr], part, int32), int32
+            known = list(range(self.rank())) if value is None else value
+            return self.const(known, part, int32), int32
         return self.inputs[place], self.dtype(place)
 
     def _name(self, part: str) -> str:
@@ -255,7 +260,7 @@ def attr_value(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float):
         return AttrValue(f=value)
-    if isinstance(value, int) and not isinstance(value, bool):  # a known dimension too
+    if isinstance(value, int) and not isinstance(value, bool):  # a static dimension, too
         return AttrValue(i=int(value))
     if isinstance(value, (list, tuple)):
         made = AttrValue(list=AttrValue.ListValue())

@@ -1,7 +1,7 @@
 """TensorBoard's embedding projector: configuration and data.
 
 `visualize_embeddings` writes the projector's configuration into a run's folder. TensorBoard does
-not read this package's checkpoints, so the matrices are in tables beside them, which
+not read this package's checkpoints, so the matrices are in tables next to them, which
 `visualize_embeddings` and each later checkpoint of the folder bring up to date. Paths are relative
 to the folder, since the projector rejects others and the folder may be moved.
 """
@@ -35,7 +35,7 @@ def visualize_embeddings(summary_writer: Any, config: Any) -> None:
     Args:
         summary_writer: a `FileWriter`, or the folder.
         config: a `ProjectorConfig` proto. Its file paths may be absolute, or relative to the
-            folder; TensorBoard does not show files outside it, of which a warning tells.
+            folder; TensorBoard does not show files outside it, which a warning reports.
             Embeddings without a `tensor_path` are variables of the folder's checkpoints.
     """
     logdir = _logdir(summary_writer)
@@ -87,7 +87,7 @@ def _file_name(embedding: Any) -> str:
 
 
 def _write(logdir: Path, embedding: Any, value: NDArray[Any]) -> None:
-    """Writes a matrix as text: TensorBoard tells raw numbers from it only if they are no UTF-8."""
+    """Writes a matrix as text: TensorBoard detects raw numbers only if they are invalid UTF-8."""
     rows = ("\t".join(map(repr, row)) for row in np.asarray(value, np.float32).tolist())
     write_durably(logdir / _file_name(embedding), ("\n".join(rows) + "\n").encode())
     embedding.tensor_path = _file_name(embedding)

@@ -64,7 +64,7 @@ class FileWriter:
         self._max_queue, self._flush_secs = max_queue, flush_secs
         self._suffix = filename_suffix or ""
         self._events: _EventFile | None = None
-        # TensorBoard expects plugin metadata with the first value of a tag only.
+        # TensorBoard expects plugin metadata only with the first value of a tag.
         self._described: set[str] = set()
         self._run_tags: set[str] = set()
         self.reopen()

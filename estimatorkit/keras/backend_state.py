@@ -270,7 +270,7 @@ class Function:
         self.name = name
         known = [each for each in flatten(outputs) if each is not None]
         with known[0].graph.as_default() if known else get_default_graph().as_default():
-            # The updates come after the outputs: these are of the values before.
+            # Updates run after the outputs, which see the old values.
             with get_default_graph().control_dependencies(known):
                 made = [_update(each) for each in updates or ()]
             self._updates = builtin_ops.group(*made)
@@ -334,8 +334,8 @@ def gradients(loss: Any, variables: Any) -> list[Any]:
 def stop_gradient(variables: Any) -> Any:
     """Stops gradients through one tensor or a list of tensors."""
     if isinstance(variables, (list, tuple)):
-        return [builtin_ops.stop_gradient(each) for each in variables]
-    return builtin_ops.stop_gradient(variables)
+        return [array.stop_gradient(each) for each in variables]
+    return array.stop_gradient(variables)
 
 
 # -- the learning phase, choices

@@ -15,6 +15,7 @@ from typing import Any
 
 from estimatorkit.core.errors import value_error
 from estimatorkit.keras.engine.metric_logs import MetricLogs
+from estimatorkit.layers.engine.arguments import given_arguments
 from estimatorkit.layers.engine.sessions import set_values, values_of
 
 Logs = Any  # a dict of numbers by name, or None
@@ -196,14 +197,7 @@ class LambdaCallback(Callback):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        hooks = {
-            "on_epoch_begin": on_epoch_begin,
-            "on_epoch_end": on_epoch_end,
-            "on_batch_begin": on_batch_begin,
-            "on_batch_end": on_batch_end,
-            "on_train_begin": on_train_begin,
-            "on_train_end": on_train_end,
-        }
+        hooks = given_arguments(locals())
         given = {name: function for name, function in hooks.items() if function is not None}
         vars(self).update({**kwargs, **given})
 

@@ -108,7 +108,7 @@ class EarlyStopping(Callback):
         self.best: Any = self._monitor.worst
         self.best_epoch = 0
         self.best_weights: Any = None
-        self._last_epoch = 0  # whose weights the model has
+        self._last_epoch = 0  # the epoch whose weights the model has
 
     def on_train_begin(self, logs: Logs = None) -> None:
         """Resets the state."""
@@ -436,7 +436,7 @@ class BackupAndRestore(Callback):
         self.delete_checkpoint = delete_checkpoint
         self._interruption = InterruptionHook() if save_before_preemption else None
         self._epoch: int | None = None
-        self._steps = 0  # of this epoch
+        self._steps = 0  # in this epoch
 
     @property
     def _path(self) -> str:

@@ -20,7 +20,7 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.keras.callback import Callback, Logs, plain_logs
 
 _log = logging.getLogger("estimatorkit")
-_REFRESH_SECONDS = 0.2  # five times a second: a bar that is drawn each step takes longer than it
+_REFRESH_SECONDS = 0.2  # five times a second: drawing the bar every step takes longer than the step
 _WIDTH = 30
 _TIMEOUT_SECONDS = 10
 
@@ -51,9 +51,9 @@ class ProgbarLogger(Callback):
         self._begun = 0.0
         self._drawn = 0.0
         self._line = ""
-        self._told = 0.0  # when the last call of training ended, or the last line
-        self._each: float | None = None  # seconds a step in that call, which may be of many epochs
-        self._spent = 0.0  # on this epoch, by these
+        self._told = 0.0  # when the last training call ended, or the last line was written
+        self._each: float | None = None  # seconds per step in that call, which may span epochs
+        self._spent = 0.0  # seconds of this epoch spent in such calls
 
     def wants_batches(self, kind: str) -> bool:
         """False: it only shows logs."""
@@ -104,7 +104,7 @@ class ProgbarLogger(Callback):
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Ends the line."""
         now = time.monotonic()
-        if self._each is not None:  # the validation comes after the last step
+        if self._each is not None:  # validation comes after the last step
             self._begun = self._told - self._spent
             self._told = now
         self._end(logs, now)

@@ -1,6 +1,6 @@
 """Cross-entropies as functions, as `tf.keras.losses`: one value per example.
 
-Predictions are probabilities, or logits where `from_logits` says so. Probabilities are kept 1e-7
+Predictions are probabilities, or logits if `from_logits` is True. Probabilities are kept 1e-7
 away from 0 and 1, so that a sure and wrong prediction costs 16 at most and has no gradient: where
 they come straight out of a softmax or sigmoid of the graph, its logits are taken instead
 (`logits_behind`), as Keras does.
@@ -28,7 +28,7 @@ from estimatorkit.train.checks import offer_step_check
 def logits_behind(
     output: Tensor, from_logits: bool, op_type: str, what: str, axis: int | None = None
 ) -> tuple[Tensor, bool]:
-    """What a softmax or sigmoid was applied to, if it made `output`.
+    """The input of the softmax or sigmoid that made `output`, if any.
 
     Args:
         output: predictions.
@@ -153,7 +153,7 @@ def sparse_categorical_crossentropy(
         y_pred: probabilities `(..., classes)`.
         from_logits: whether `y_pred` contains logits.
         axis: the axis of the classes.
-        ignore_class: labels of this class have loss 0, and are left out of means.
+        ignore_class: labels of this class have loss 0, and are excluded from means.
 
     Returns:
         `(...)`, of the dtype of `y_pred`.

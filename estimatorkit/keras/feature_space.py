@@ -34,7 +34,7 @@ class Feature:
 
     Attributes:
         dtype: of the column.
-        layer: the layer that prepares it; None leaves it as it is.
+        layer: the layer that preprocesses it; None leaves it unchanged.
         size: how many ids there are, where the layer's output is one.
         output_mode: 'float', or what becomes of ids: 'int' or 'one_hot'.
     """
@@ -289,7 +289,7 @@ def _column(dataset: Any, name: str) -> Any:
     if isinstance(dataset, Mapping):
         return _stood_up(dataset[name])
     found: Iterable[Any] = dataset.as_numpy_iterator()
-    # Batches, also of datasets of single examples: a Python step for each would be slow.
+    # In batches, even for datasets of single examples: a Python step for each would be slow.
     first = next(iter(dataset.as_numpy_iterator()))
     if getattr(first[name], "ndim", 0) == 0:
         found = dataset.batch(1024).as_numpy_iterator()

@@ -96,7 +96,7 @@ def _keras_folder() -> Path:
 def _described(
     name: str, origin: str, md5: str | None, checksum: str | None, algorithm: str
 ) -> DataFile:
-    """What is known of the file."""
+    """A description of the file, with its checksum."""
     checksums = {} if md5 is None else {"md5": md5.lower()}
     if checksum is not None:
         kinds = {digits: kind for kind, digits in _DIGITS.items()}

@@ -8,7 +8,7 @@ examples as it says.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64
@@ -99,7 +99,7 @@ class Loss:
             losses = convert_to_tensor(values, name="losses")
             weights = masked_weights(losses, y_pred, sample_weight, self.reduction)
             if weights is not None and losses.shape.rank == 0:
-                # One loss of the whole batch counts once for each weight.
+                # A single loss for the whole batch counts once per weight.
                 losses, weights = losses * elementwise.cast(weights, losses.dtype), None
             if weights is not None:
                 weights = aligned(weights, losses)
@@ -114,7 +114,7 @@ class Loss:
         return self.call(y_true, y_pred)
 
     def _get_reduction(self) -> str:
-        """The reduction, with AUTO as what it means; read by subclasses written for Keras."""
+        """The reduction, with AUTO resolved; read by subclasses written for Keras."""
         is_auto = self.reduction == Reduction.AUTO
         return Reduction.SUM_OVER_BATCH_SIZE if is_auto else self.reduction
 
@@ -137,7 +137,7 @@ def masked_weights(
         losses: one per example or step.
         y_pred: the predictions.
         sample_weight: weights, or None.
-        reduction: where it divides by the number of losses, what is left counts as much more.
+        reduction: if it divides by the number of losses, the remaining ones are scaled up.
 
     Returns:
         Weights; None for all 1.
@@ -145,7 +145,7 @@ def masked_weights(
     masks = _masks_of(y_pred, losses)
     if not masks:
         return sample_weight
-    # Of 16 bits the number of steps would be inexact from 2048 on.
+    # In 16 bits the number of steps would be inexact from 2048 on.
     dtype = float64 if losses.dtype is float64 else float32
     weights = elementwise.cast(masks[0], dtype)
     for each in masks[1:]:
@@ -195,6 +195,25 @@ class LossFunctionWrapper(Loss):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self._fn_kwargs}
+
+
+class LossOfFunction(LossFunctionWrapper):
+    """A loss of a function without further arguments, which a subclass names.
+
+    Args:
+        reduction: a `Reduction`.
+        name: the function's name by default.
+    """
+
+    _function: ClassVar[Callable[..., Tensor]]
+
+    def __init_subclass__(cls, function: Callable[..., Tensor] | None = None) -> None:
+        super().__init_subclass__()
+        if function is not None:
+            cls._function = staticmethod(function)
+
+    def __init__(self, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
+        super().__init__(self._function, reduction, name or self._function.__name__)
 
 
 _MEANS_OF_ELEMENTS = frozenset(

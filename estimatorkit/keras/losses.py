@@ -1,6 +1,6 @@
 """Losses as objects and by name, as `tf.keras.losses`.
 
-`loss` says what a `Loss` is; the classes here wrap the functions of `error_functions` and
+`loss` defines `Loss`; the classes here wrap the functions of `error_functions` and
 `crossentropy`. Names mean what stands in one fixed table, or the user's own
 (`layers.serialization`); nothing is imported by name.
 """
@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.crossentropy import (
@@ -35,86 +35,52 @@ from estimatorkit.keras.error_functions import (
 from estimatorkit.keras.loss import (
     Loss as Loss,
     LossFunctionWrapper as LossFunctionWrapper,
+    LossOfFunction,
     Reduction as Reduction,
     plain_config,
 )
-from estimatorkit.layers.serialization import Registry
+from estimatorkit.layers.serialization import Registry, classes_in
 from estimatorkit.lazy import listing
 
 
-class _Plain(LossFunctionWrapper):
-    """A loss of a function without further arguments.
-
-    Args:
-        reduction: a `Reduction`.
-        name: the function's name by default.
-    """
-
-    _function: ClassVar[Callable[..., Tensor]]
-
-    def __init__(self, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
-        function = type(self)._function
-        super().__init__(function, reduction, name or function.__name__)
-
-
-class MeanSquaredError(_Plain):
+class MeanSquaredError(LossOfFunction, function=mean_squared_error):
     """The mean squared error (`mean_squared_error`)."""
 
-    _function = staticmethod(mean_squared_error)
 
-
-class MeanAbsoluteError(_Plain):
+class MeanAbsoluteError(LossOfFunction, function=mean_absolute_error):
     """The mean absolute error (`mean_absolute_error`)."""
 
-    _function = staticmethod(mean_absolute_error)
 
-
-class MeanAbsolutePercentageError(_Plain):
+class MeanAbsolutePercentageError(LossOfFunction, function=mean_absolute_percentage_error):
     """The mean absolute error in percent of the labels (`mean_absolute_percentage_error`)."""
 
-    _function = staticmethod(mean_absolute_percentage_error)
 
-
-class MeanSquaredLogarithmicError(_Plain):
+class MeanSquaredLogarithmicError(LossOfFunction, function=mean_squared_logarithmic_error):
     """The mean squared error of logarithms (`mean_squared_logarithmic_error`)."""
 
-    _function = staticmethod(mean_squared_logarithmic_error)
 
-
-class LogCosh(_Plain):
+class LogCosh(LossOfFunction, function=log_cosh):
     """The mean of log(cosh(error)) (`log_cosh`)."""
 
-    _function = staticmethod(log_cosh)
 
-
-class Poisson(_Plain):
+class Poisson(LossOfFunction, function=poisson):
     """The Poisson loss, for predictions that are expected counts (`poisson`)."""
 
-    _function = staticmethod(poisson)
 
-
-class KLDivergence(_Plain):
+class KLDivergence(LossOfFunction, function=kl_divergence):
     """The Kullback-Leibler divergence between distributions (`kl_divergence`)."""
 
-    _function = staticmethod(kl_divergence)
 
-
-class Hinge(_Plain):
+class Hinge(LossOfFunction, function=hinge):
     """The hinge loss, for labels -1 and 1, or 0 and 1 (`hinge`)."""
 
-    _function = staticmethod(hinge)
 
-
-class SquaredHinge(_Plain):
+class SquaredHinge(LossOfFunction, function=squared_hinge):
     """The squared hinge loss (`squared_hinge`)."""
 
-    _function = staticmethod(squared_hinge)
 
-
-class CategoricalHinge(_Plain):
+class CategoricalHinge(LossOfFunction, function=categorical_hinge):
     """The hinge loss for several classes (`categorical_hinge`)."""
-
-    _function = staticmethod(categorical_hinge)
 
 
 class Huber(LossFunctionWrapper):
@@ -283,17 +249,12 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
 }
 """Functions by their names."""
 
-_CLASSES = (
-    *(BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy),
-    *(CategoricalFocalCrossentropy, CategoricalHinge, CosineSimilarity, Hinge, Huber, KLDivergence),
-    *(LogCosh, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError),
-    *(MeanSquaredLogarithmicError, Poisson, SparseCategoricalCrossentropy, SquaredHinge),
-)
-_REGISTRY = Registry("loss function", {**FUNCTIONS, **{each.__name__: each for each in _CLASSES}})
+_CLASSES = classes_in(__name__, Loss)
+_REGISTRY = Registry("loss function", {**FUNCTIONS, **_CLASSES})
 
 
 def get(identifier: Any) -> Any:
-    """Returns the loss that an identifier stands for.
+    """Resolves an identifier to a loss.
 
     Args:
         identifier: None, a name ('mse', 'MeanSquaredError'), a config, a function or a `Loss`.
@@ -334,7 +295,7 @@ def deserialize(
 
 
 __all__ = [
-    *(each.__name__ for each in _CLASSES),
+    *_CLASSES,
     *("KLD", "Loss", "LossFunctionWrapper", "MAE", "MAPE", "MSE", "MSLE", "Reduction"),
     *("binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy", "cosine"),
     *("categorical_focal_crossentropy", "categorical_hinge", "cosine_proximity", "deserialize"),

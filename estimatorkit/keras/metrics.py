@@ -1,7 +1,7 @@
 """Metrics as objects, functions and names, as `tf.keras.metrics`.
 
-`metric` says what a `Metric` is; `mean_metrics`, `confusion_metrics` and `class_metrics` hold them
-by kind; `metrics_by_name` says what names mean.
+`metric` defines `Metric`; `mean_metrics`, `confusion_metrics` and `class_metrics` hold them
+by kind; `metrics_by_name` resolves names.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class Progbar:
         width: the width of the bar, in characters.
         verbose: 0 for silent, 1 for a bar, 2 for one line at the end.
         interval: the minimum time between two updates of the display, in seconds.
-        stateful_metrics: names of values to show as they are; others are averaged over steps.
+        stateful_metrics: names of values to show unchanged; others are averaged over steps.
         unit_name: the name of a step.
     """
 

@@ -142,7 +142,7 @@ def deserialize_keras_object(
     """Creates an object from the result of `serialize_keras_object`.
 
     Args:
-        config: a name, or {'class_name': ..., 'config': ...}; None is returned as it is.
+        config: a name, or {'class_name': ..., 'config': ...}; None is returned unchanged.
         module_objects: the classes and functions that may be named, besides the registered ones
             and those of `custom_objects`; the layers and models by default.
         custom_objects: a dict from names to your own classes and functions.

@@ -137,7 +137,7 @@ registry = Registry(
         "silu": swish,
     },
 )
-# Functions of `nn` are written to files by the names of those here that do the same.
+# Functions of `nn` are serialized under the names of the equivalent functions here.
 _SAME = {
     nn.relu: "relu",
     nn.elu: "elu",
@@ -151,7 +151,7 @@ _SAME = {
 
 
 def get(identifier: Any) -> Any:
-    """Returns the function that a name, config, function or layer stands for; `linear` for None."""
+    """Resolves a name, config, function or layer to a function; None to `linear`."""
     return linear if identifier is None else registry.get(identifier)
 
 

@@ -251,23 +251,15 @@ class MultiHeadAttention(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.keep_arguments(locals(), ("output_shape", "activity_regularizer"))
         self.supports_masking = True
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim or key_dim
         self.dropout = dropout
-        self.use_bias = use_bias
         self._given_output_shape = output_shape
         single = isinstance(attention_axes, int)
         self.attention_axes = (attention_axes,) if single else attention_axes
-        self.keep(
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-        )
         self._part_activity_regularizer = activity_regularizer
         self._parts_made = False
 

@@ -218,7 +218,7 @@ def _variables() -> list[Any]:
 
 
 def _described(value: Any) -> Any:
-    """A function's registered name, or its own; itself where it has none."""
+    """A function's registered name, or its own; the function if it has none."""
     if not callable(value):
         return value
     known = serialization.get_custom_objects()
@@ -370,12 +370,8 @@ class PReLU(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.keep_arguments(locals())
         self.supports_masking = True
-        self.keep(
-            alpha_initializer=alpha_initializer,
-            alpha_regularizer=alpha_regularizer,
-            alpha_constraint=alpha_constraint,
-        )
         given = shared_axes if isinstance(shared_axes, (list, tuple)) else [shared_axes]
         self.shared_axes = None if shared_axes is None else [int(each) for each in given]
 

@@ -11,9 +11,6 @@ from estimatorkit.layers.convolutional.convolution_transposed import (
     Conv1DTranspose as Conv1DTranspose, Conv2DTranspose as Conv2DTranspose,
     Conv3DTranspose as Conv3DTranspose,
 )
-from estimatorkit.layers.convolutional.locally_connected import (
-    LocallyConnected1D as LocallyConnected1D, LocallyConnected2D as LocallyConnected2D,
-)
 from estimatorkit.layers.convolutional.pooling import (
     AveragePooling1D as AveragePooling1D, AveragePooling2D as AveragePooling2D,
     AveragePooling3D as AveragePooling3D, GlobalAveragePooling1D as GlobalAveragePooling1D,
@@ -103,6 +100,7 @@ from estimatorkit.layers.wrappers import (
 from estimatorkit.layers.feature_column.keras_layers import (
     DenseFeatures as DenseFeatures, SequenceFeatures as SequenceFeatures,
 )
+from estimatorkit.compat.names.layers.classes import *
 
 Convolution1D = Conv1D
 Convolution2D = Conv2D

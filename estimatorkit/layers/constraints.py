@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.engine.arguments import kept_arguments
 from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import array, joining
@@ -24,7 +25,7 @@ class Constraint:
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {}
+        return kept_arguments(self, Constraint)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Constraint:
@@ -53,10 +54,6 @@ class MaxNorm(Constraint):
         wanted = elementwise.clip_by_value(norms, 0.0, float(self.max_value))
         return w * (wanted / (_EPSILON + norms))
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"max_value": self.max_value, "axis": self.axis}
-
 
 class NonNeg(Constraint):
     """Sets negative weights to 0."""
@@ -74,10 +71,6 @@ class UnitNorm(Constraint):
 
     def __call__(self, w: Any) -> Any:
         return w / (_EPSILON + _norms(w, self.axis))
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"axis": self.axis}
 
 
 class MinMaxNorm(Constraint):
@@ -103,10 +96,6 @@ class MinMaxNorm(Constraint):
         wanted = self.rate * inside + (1 - self.rate) * norms
         return w * (wanted / (_EPSILON + norms))
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return dict(vars(self))
-
 
 class RadialConstraint(Constraint):
     """Makes the filters of a convolution, `(n, n, channels, filters)`, radially symmetric: each
@@ -118,7 +107,7 @@ class RadialConstraint(Constraint):
         if height != width:
             raise ValueError(f"RadialConstraint takes square filters; got shape {w.shape}")
         flat = array.reshape(w, [height, width, channels * filters])
-        # The middle column's upper half holds the values, from the edge to the centre.
+        # The upper half of the middle column holds the values, from the edge to the center.
         start = (height + 1) // 2 - 1 if height % 2 else height // 2 - 1
         half = flat[: start + 1, start]
         rows = []

@@ -53,23 +53,13 @@ class Dense(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.keep_arguments(locals())
         self.units = int(units)
         if self.units < 0:
             raise ValueError(
                 f"Received an invalid value for `units`, expected a positive integer. "
                 f"Received: units={units}"
             )
-        self.use_bias = use_bias
-        self.keep(
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-        )
         self.supports_masking = True
         self.input_spec = InputSpec(min_ndim=2)
 
@@ -140,13 +130,9 @@ class Embedding(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         if "input_shape" not in kwargs and "batch_input_shape" not in kwargs:
-            if input_length is not None:
-                lengths = (
-                    input_length if isinstance(input_length, (list, tuple)) else [input_length]
-                )
-                kwargs["input_shape"] = tuple(lengths)
-            else:
-                kwargs["input_shape"] = (None,)
+            kwargs["input_shape"] = (
+                tuple(input_length) if isinstance(input_length, (list, tuple)) else (input_length,)
+            )
         if input_dim <= 0 or output_dim <= 0:
             raise ValueError(
                 "Both `input_dim` and `output_dim` should be positive, Received input_dim = "
@@ -156,18 +142,9 @@ class Embedding(ConfiguredLayer):
             raise ValueError("Embedding: sparse=True is not there; outputs are dense")
         kwargs["autocast"] = False
         super().__init__(**kwargs)
-        self.input_dim = int(input_dim)
-        self.output_dim = int(output_dim)
-        self.keep(
-            embeddings_initializer=embeddings_initializer,
-            embeddings_regularizer=embeddings_regularizer,
-            activity_regularizer=activity_regularizer,
-            embeddings_constraint=embeddings_constraint,
-        )
-        self.mask_zero = mask_zero
-        self.supports_masking = mask_zero
-        self.input_length = input_length
-        self.sparse = sparse
+        self.keep_arguments(locals())
+        self.input_dim, self.output_dim = int(input_dim), int(output_dim)
+        self.mask_zero = self.supports_masking = mask_zero
 
     @property
     def _infers_dtype(self) -> bool:

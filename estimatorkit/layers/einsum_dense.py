@@ -20,9 +20,9 @@ class EinsumDense(ConfiguredLayer):
 
     Args:
         equation: 'inputs,kernel->outputs', a letter for each dimension; '...' before or after the
-            letters of inputs and outputs stands for dimensions that are kept as they are.
+            letters of inputs and outputs represents dimensions that are kept.
         output_shape: the shape of the outputs without the batch: an int, or a list in which None
-            stands for a length taken from the inputs.
+            means a length taken from the inputs.
         activation: a function or its name; none by default.
         bias_axes: the output letters that the bias has; None for no bias.
         kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
@@ -49,22 +49,13 @@ class EinsumDense(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.keep_arguments(locals(), ("output_shape",))
         self.equation = equation
         self._partial_output_shape = (
             [output_shape] if isinstance(output_shape, int) else list(output_shape)
         )
         self._given_output_shape = output_shape
         self.bias_axes = bias_axes
-        self.keep(
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-        )
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias."""
@@ -85,7 +76,7 @@ class EinsumDense(ConfiguredLayer):
         elided = len(dims) - len(given)
         if elided < 0 or (elided and not (before or after)):
             raise self._refusal(f"inputs have shape {input_shape}")
-        # All lengths of the outputs: the batch, those only handed on, those that are said.
+        # The lengths of the outputs: the batch, then the given ones.
         said = self._partial_output_shape
         lengths = [dims[0], *said]
         if before:

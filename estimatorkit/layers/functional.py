@@ -48,7 +48,7 @@ _DEFAULTS: dict[str, Any] = {
     "rate": 0.5,
 }
 _POOLING_DEFAULTS = {"pool_size": Parameter.empty, "strides": Parameter.empty}
-# Arguments that Keras's classes have got since; they are taken after the others, by keyword.
+# Arguments added in later versions of Keras; they come last and are keyword-only.
 _NEWER = ("groups", "output_padding", "synchronized", "axes", "keepdims")
 # Arguments that TensorFlow 1 has after `name` and `reuse`.
 _LAST = {

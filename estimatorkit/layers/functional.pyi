@@ -26,22 +26,8 @@ def conv1d(
     activity_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None,
     trainable: bool = True, name: str | None = None, reuse: bool | None = None, *, groups: int = 1,
 ) -> Tensor: ...
-def conv2d(
-    inputs: Any, filters: int, kernel_size: _Size, strides: _Size = 1, padding: str = "valid",
-    data_format: str | None = "channels_last", dilation_rate: _Size = 1,
-    activation: _Activation = None, use_bias: bool = True, kernel_initializer: Any = None,
-    bias_initializer: Any = "zeros", kernel_regularizer: Any = None, bias_regularizer: Any = None,
-    activity_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None,
-    trainable: bool = True, name: str | None = None, reuse: bool | None = None, *, groups: int = 1,
-) -> Tensor: ...
-def conv3d(
-    inputs: Any, filters: int, kernel_size: _Size, strides: _Size = 1, padding: str = "valid",
-    data_format: str | None = "channels_last", dilation_rate: _Size = 1,
-    activation: _Activation = None, use_bias: bool = True, kernel_initializer: Any = None,
-    bias_initializer: Any = "zeros", kernel_regularizer: Any = None, bias_regularizer: Any = None,
-    activity_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None,
-    trainable: bool = True, name: str | None = None, reuse: bool | None = None, *, groups: int = 1,
-) -> Tensor: ...
+conv2d = conv1d
+conv3d = conv1d
 def conv2d_transpose(
     inputs: Any, filters: int, kernel_size: _Size, strides: _Size = 1, padding: str = "valid",
     data_format: str | None = "channels_last", activation: _Activation = None,
@@ -51,15 +37,7 @@ def conv2d_transpose(
     name: str | None = None, reuse: bool | None = None, *, output_padding: _Size | None = None,
     dilation_rate: _Size = 1,
 ) -> Tensor: ...
-def conv3d_transpose(
-    inputs: Any, filters: int, kernel_size: _Size, strides: _Size = 1, padding: str = "valid",
-    data_format: str | None = "channels_last", activation: _Activation = None,
-    use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = "zeros",
-    kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
-    kernel_constraint: Any = None, bias_constraint: Any = None, trainable: bool = True,
-    name: str | None = None, reuse: bool | None = None, *, output_padding: _Size | None = None,
-    dilation_rate: _Size = 1,
-) -> Tensor: ...
+conv3d_transpose = conv2d_transpose
 def separable_conv1d(
     inputs: Any, filters: int, kernel_size: _Size, strides: _Size = 1, padding: str = "valid",
     data_format: str | None = "channels_last", dilation_rate: _Size = 1, depth_multiplier: int = 1,
@@ -70,40 +48,16 @@ def separable_conv1d(
     depthwise_constraint: Any = None, pointwise_constraint: Any = None, bias_constraint: Any = None,
     trainable: bool = True, name: str | None = None, reuse: bool | None = None,
 ) -> Tensor: ...
-def separable_conv2d(
-    inputs: Any, filters: int, kernel_size: _Size, strides: _Size = 1, padding: str = "valid",
-    data_format: str | None = "channels_last", dilation_rate: _Size = 1, depth_multiplier: int = 1,
-    activation: _Activation = None, use_bias: bool = True, depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None, bias_initializer: Any = "zeros",
-    depthwise_regularizer: Any = None, pointwise_regularizer: Any = None,
-    bias_regularizer: Any = None, activity_regularizer: Any = None,
-    depthwise_constraint: Any = None, pointwise_constraint: Any = None, bias_constraint: Any = None,
-    trainable: bool = True, name: str | None = None, reuse: bool | None = None,
-) -> Tensor: ...
+separable_conv2d = separable_conv1d
 def max_pooling1d(
     inputs: Any, pool_size: _Size, strides: _Size, padding: str = "valid",
     data_format: str | None = "channels_last", name: str | None = None,
 ) -> Tensor: ...
-def max_pooling2d(
-    inputs: Any, pool_size: _Size, strides: _Size, padding: str = "valid",
-    data_format: str | None = "channels_last", name: str | None = None,
-) -> Tensor: ...
-def max_pooling3d(
-    inputs: Any, pool_size: _Size, strides: _Size, padding: str = "valid",
-    data_format: str | None = "channels_last", name: str | None = None,
-) -> Tensor: ...
-def average_pooling1d(
-    inputs: Any, pool_size: _Size, strides: _Size, padding: str = "valid",
-    data_format: str | None = "channels_last", name: str | None = None,
-) -> Tensor: ...
-def average_pooling2d(
-    inputs: Any, pool_size: _Size, strides: _Size, padding: str = "valid",
-    data_format: str | None = "channels_last", name: str | None = None,
-) -> Tensor: ...
-def average_pooling3d(
-    inputs: Any, pool_size: _Size, strides: _Size, padding: str = "valid",
-    data_format: str | None = "channels_last", name: str | None = None,
-) -> Tensor: ...
+max_pooling2d = max_pooling1d
+max_pooling3d = max_pooling1d
+average_pooling1d = max_pooling1d
+average_pooling2d = max_pooling1d
+average_pooling3d = max_pooling1d
 def dropout(
     inputs: Any, rate: float | Tensor = 0.5, noise_shape: Any = None, seed: int | None = None,
     training: bool | Tensor = False, name: str | None = None,

@@ -93,7 +93,7 @@ _ALIASES = {
     "zeros": Zeros,
     "zero": Zeros,
 }
-# The functions make initializers: their names stand for what they make.
+# The functions create initializers, and share the names of what they create.
 registry = Registry(
     "initializer",
     {

@@ -383,7 +383,7 @@ class TextVectorization(Lookup):
         words = self.tokens(convert_to_tensor(inputs))
         if self.output_mode != "int":
             ids = self._ids(words)
-            # After the end of a text there is no word.
+            # Padding after the end of a text.
             ids = indexing.where(elementwise.equal(words, b""), filling.zeros_like(ids) - 1, ids)
             size = self.max_tokens if self.pad_to_max_tokens else self.vocabulary_size()
             vectors = self.encoded(ids, size or 1)

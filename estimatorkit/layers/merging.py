@@ -31,10 +31,10 @@ class Merge(ConfiguredLayer):
         self.supports_masking = True
 
     def build(self, input_shape: Any) -> None:
-        """Checks that there are several inputs, of batches and lengths that go together.
+        """Checks that there are several inputs, with compatible batches and lengths.
 
         Raises:
-            ValueError: they are no list, or do not.
+            ValueError: they are not a list, or are incompatible.
         """
         shapes = self._shapes(input_shape)
         batches = {shape[0] for shape in shapes if shape.rank} - {None}

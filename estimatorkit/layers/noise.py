@@ -1,7 +1,7 @@
 """Layers that do something in training only: dropout and noise. `ActivityRegularization`, which
 adds a loss, is here too.
 
-Where it is not known when the graph is made whether this is training, a tensor chooses.
+If the training mode is not static, a tensor chooses.
 """
 
 from __future__ import annotations

@@ -29,32 +29,13 @@ class _ScaleAndShift(ConfiguredLayer):
 
     gamma: Any
     beta: Any
+    axis: Any
+    epsilon: float
+    center: bool
+    scale: bool
 
-    def __init__(
-        self,
-        epsilon: float,
-        center: bool,
-        scale: bool,
-        beta_initializer: Any,
-        gamma_initializer: Any,
-        beta_regularizer: Any,
-        gamma_regularizer: Any,
-        beta_constraint: Any,
-        gamma_constraint: Any,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.epsilon = epsilon
-        self.center = center
-        self.scale = scale
-        self.keep(
-            beta_initializer=beta_initializer,
-            gamma_initializer=gamma_initializer,
-            beta_regularizer=beta_regularizer,
-            gamma_regularizer=gamma_regularizer,
-            beta_constraint=beta_constraint,
-            gamma_constraint=gamma_constraint,
-        )
         self.supports_masking = True
 
     def add_scale_and_shift(self, shape: Sequence[int], **kwargs: Any) -> None:
@@ -89,6 +70,9 @@ def _positive_axes(axis: Any, input_shape: Any, layer: ConfiguredLayer) -> list[
             received=f"axis={axis}, inputs of shape {input_shape}",
         )
     return found
+
+
+_REFUSED = ("renorm", "virtual_batch_size", "adjustment", "synchronized")
 
 
 class BatchNormalization(_ScaleAndShift):
@@ -145,26 +129,15 @@ class BatchNormalization(_ScaleAndShift):
         synchronized: bool = False,
         **kwargs: Any,
     ) -> None:
-        for refused, value in (
-            ("renorm", renorm),
-            ("virtual_batch_size", virtual_batch_size),
-            ("adjustment", adjustment),
-            ("synchronized", synchronized),
-        ):
+        super().__init__(**kwargs)
+        self.keep_arguments(locals(), (*_REFUSED, "renorm_clipping", "renorm_momentum"))
+        given = (renorm, virtual_batch_size, adjustment, synchronized)
+        for refused, value in zip(_REFUSED, given, strict=True):
             if value:
                 raise value_error(f"batch_normalization: {refused} is not supported")
-        super().__init__(
-            *(epsilon, center, scale, beta_initializer, gamma_initializer, beta_regularizer),
-            *(gamma_regularizer, beta_constraint, gamma_constraint),
-            **kwargs,
-        )
         self.axis = list(axis) if isinstance(axis, (list, tuple)) else axis
         self.momentum = momentum
         self.fused = fused
-        self.keep(
-            moving_mean_initializer=moving_mean_initializer,
-            moving_variance_initializer=moving_variance_initializer,
-        )
 
     def build(self, input_shape: Any) -> None:
         """Makes the scale, the shift and the moving averages."""
@@ -177,7 +150,7 @@ class BatchNormalization(_ScaleAndShift):
         shape = list(lengths.values())
         if len(lengths) > 1:
             shape = [lengths.get(each, 1) for each in range(input_shape.rank)]
-        # At least float32, whatever the layer computes in.
+        # At least float32, whatever dtype the layer computes in.
         wide = "float32" if self.dtype in ("float16", "bfloat16") else self.dtype
         kept: dict[str, Any] = {"dtype": wide, "experimental_autocast": False}
         self.add_scale_and_shift(shape, **kept)
@@ -297,11 +270,8 @@ class LayerNormalization(_ScaleAndShift):
         gamma_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            *(epsilon, center, scale, beta_initializer, gamma_initializer, beta_regularizer),
-            *(gamma_regularizer, beta_constraint, gamma_constraint),
-            **kwargs,
-        )
+        super().__init__(**kwargs)
+        self.keep_arguments(locals())
         self.axis = list(axis) if isinstance(axis, (list, tuple)) else axis
 
     def build(self, input_shape: Any) -> None:
@@ -360,13 +330,9 @@ class GroupNormalization(_ScaleAndShift):
         gamma_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            *(epsilon, center, scale, beta_initializer, gamma_initializer, beta_regularizer),
-            *(gamma_regularizer, beta_constraint, gamma_constraint),
-            **kwargs,
-        )
+        super().__init__(**kwargs)
+        self.keep_arguments(locals())
         self.groups = groups
-        self.axis = axis
 
     def build(self, input_shape: Any) -> None:
         """Makes the scale and the shift."""

@@ -1,7 +1,7 @@
 """Layers that prepare features: `Rescaling`, `Normalization`, `Discretization`, `CategoryEncoding`,
 `Hashing`, `HashedCrossing`.
 
-What they know of the data is among their arguments (`Discretization.adapt` sets them before the
+What they learn from data is in their arguments (`Discretization.adapt` sets them before the
 first call), or (`Normalization`) in their variables.
 """
 
@@ -147,7 +147,7 @@ class Normalization(ConfiguredLayer):
                 self.build((None, *batch.shape[1:]))
             axes = tuple(at for at in range(batch.ndim) if at not in self._axes)
             own = float(np.prod([batch.shape[at] for at in axes]))
-            # Chan, Golub and LeVeque's way to join moments of parts.
+            # Combines the moments of parts as Chan, Golub and LeVeque do.
             step = batch.mean(axes) - mean
             spread = spread + batch.var(axes) * own + step**2 * count * own / (count + own)
             count += own

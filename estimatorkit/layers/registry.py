@@ -37,7 +37,7 @@ class _Layers(Registry):
         if name in _ALL:
             self.items.setdefault(name, load(name))
         elif get_registered_object(name, custom_objects, self.items) is None:
-            # The error lists all classes there are.
+            # The error lists all known classes.
             self.items.update({each: load(each) for each in PLACES})
         return super().find(name, custom_objects)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.engine.arguments import kept_arguments
 from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
 from estimatorkit.ops.math import elementwise, reduce
@@ -52,7 +53,7 @@ class L1L2(Regularizer):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {"l1": self.l1, "l2": self.l2}
+        return kept_arguments(self, L1L2)
 
 
 class L1(L1L2):
@@ -61,20 +62,12 @@ class L1(L1L2):
     def __init__(self, l1: float = 0.01, *, l: float | None = None) -> None:  # noqa: E741
         super().__init__(l1=l1 if l is None else l)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"l1": self.l1}
-
 
 class L2(L1L2):
     """l2 * sum(x^2); `l` is an older name of `l2`."""
 
     def __init__(self, l2: float = 0.01, *, l: float | None = None) -> None:  # noqa: E741
         super().__init__(l2=l2 if l is None else l)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"l2": self.l2}
 
 
 def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:

@@ -8,6 +8,7 @@ is ever imported, evaluated or unpickled: a name that is in none of them is an e
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -86,11 +87,26 @@ def get_registered_object(
     return None
 
 
+def classes_in(module: str, base: type) -> dict[str, type]:
+    """The public classes of a kind that a module defines, by name.
+
+    Args:
+        module: its name; it is imported already.
+        base: their base class.
+    """
+    return {
+        name: each
+        for name, each in vars(sys.modules[module]).items()
+        if isinstance(each, type) and issubclass(each, base)
+        if each.__module__ == module and not name.startswith("_")
+    }
+
+
 class Registry:
     """Objects of one kind by name.
 
     Args:
-        kind: what they are, for errors ('activation function').
+        kind: a word for them in errors ('activation function').
         items: classes and functions by their names; more than one name may mean one object.
     """
 
@@ -118,10 +134,10 @@ class Registry:
         return found
 
     def get(self, identifier: Any) -> Any:
-        """Returns the object that an identifier stands for.
+        """Resolves an identifier to an object.
 
         Args:
-            identifier: None (returned as it is), an object, a class, a name, or a config.
+            identifier: None (returned unchanged), an object, a class, a name, or a config.
 
         Raises:
             ValueError: the identifier is unknown.
@@ -202,6 +218,6 @@ class Registry:
 
 
 __all__ = [
-    *("Registry", "custom_object_scope", "get_custom_objects", "get_registered_name"),
-    *("get_registered_object", "register_keras_serializable"),
+    *("Registry", "classes_in", "custom_object_scope", "get_custom_objects"),
+    *("get_registered_name", "get_registered_object", "register_keras_serializable"),
 ]

@@ -56,7 +56,7 @@ def aligned(weights: Any, values: Tensor, adjust: bool = True) -> Tensor:
 
     Args:
         weights: numbers: a scalar, or with the length of `values` or 1 in each dimension.
-        values: what they will be multiplied with.
+        values: the values they will be multiplied with.
         adjust: whether a last dimension of 1 may be missing, or be too many.
 
     Returns:

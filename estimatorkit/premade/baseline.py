@@ -13,11 +13,12 @@ from typing import Any
 
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.sparse.sparse import convert_to_tensor_or_sparse_tensor
 from estimatorkit.ops.variables.initializers import Zeros
 from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 from estimatorkit.premade.classification_heads import classification_head
@@ -34,8 +35,8 @@ def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
     """The bias, repeated for each example: float32 `(batch, units)`."""
     weight_key = getattr(weight_column, "key", weight_column)
     given = features if isinstance(features, Mapping) else {"features": features}
-    # The weights are left out, so that predicting needs none; strings and sparse tensors last, they
-    # live on the host.
+    # Weights are excluded, so that predicting needs none; strings and sparse tensors come last, as
+    # they live on the host.
     candidates = [
         convert_to_tensor_or_sparse_tensor(v) for k, v in given.items() if k != weight_key
     ]

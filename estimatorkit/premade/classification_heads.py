@@ -297,11 +297,11 @@ class MultiClassHead(_ClassificationHead):
 
     def _targets(self, labels: Any, logits: Tensor) -> Tensor:
         ids = self._class_ids(labels, logits, floats_allowed=False)
-        # Pictures' labels often come as bytes, which the cross-entropy does not take.
+        # Image labels are often uint8, which the cross-entropy does not accept.
         return ids if ids.dtype in (int32, int64) else elementwise.cast(ids, int64)
 
     def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
-        with get_default_graph().without_tests():  # the head tests them, and says more
+        with get_default_graph().without_tests():  # the head checks them with better messages
             loss = nn.sparse_softmax_cross_entropy_with_logits(
                 labels=array.squeeze(targets, [-1]), logits=logits
             )

@@ -31,11 +31,11 @@ from estimatorkit.train.saving.column_notes import note_columns
 
 Activation = Callable[[Tensor], Tensor] | None
 
-# The default 0.99 forgets too fast for small batches; TensorFlow's DNN estimators use this.
+# The default of 0.99 forgets too quickly for small batches; TensorFlow's DNN estimators use this.
 BATCH_NORM_MOMENTUM = 0.999
 
-# TensorFlow 1's, and its documentation's. TensorFlow 2 slipped to Keras's 0.001, with which Iris is
-# at a loss of 0.9 after 1000 steps, instead of 0.08.
+# The default of TensorFlow 1 and of its documentation. TensorFlow 2 slipped to Keras's 0.001, with
+# which Iris is at a loss of 0.9 after 1000 steps, instead of 0.08.
 LEARNING_RATE = 0.05
 
 
@@ -65,7 +65,7 @@ def dnn_logits(
         partitioner: partitions the columns' embedding tables; see `get_variable`.
         version: the major version of TensorFlow to follow in summary names.
     """
-    # TensorFlow 1 has `dnn/hiddenlayer_0/kernel/part_0`, and the whole in its checkpoints.
+    # TensorFlow 1 names it `dnn/hiddenlayer_0/kernel/part_0`, and saves it as a whole.
     whole = min_max_variable_partitioner(1) if version == 1 else None
     with variable_scope("dnn", partitioner=whole):
         return layered_logits(
@@ -129,7 +129,7 @@ def tower_logits(
     """
     scope = get_variable_scope().name
     below = f"{scope}/" if scope else ""
-    dtype = net.dtype  # of the logits, also if layers compute in bfloat16
+    dtype = net.dtype  # of the logits, even if layers compute in bfloat16
     net = hidden_layers(
         *(net, mode, hidden_units),
         activation_fn=activation_fn,

@@ -56,7 +56,7 @@ class Head(ABC):
     for metrics, `update_metrics`; `create_estimator_spec` is derived from these.
     """
 
-    _version: Version = 2  # that of TensorFlow whose names operations have
+    _version: Version = 2  # the version of TensorFlow that operation names follow
 
     @property
     @abstractmethod
@@ -105,7 +105,7 @@ class Head(ABC):
         regularization_losses: Sequence[Tensor] | None,
         mode: str | None,
     ) -> Outcome:
-        """`_outcome` with what the class overrides of `loss`, `metrics` and `update_metrics`."""
+        """`_outcome`, using the class's overrides of `loss`, `metrics` and `update_metrics`."""
         kind, made = type(self), None
         if kind._outcome is not Head._outcome:
             made = self._outcome(features, logits, labels, regularization_losses)

@@ -74,7 +74,7 @@ class _Settings:
 
 
 def _points_of(features: Any, feature_columns: Any) -> Tensor:
-    """Points, float32 `(batch, dimensions)`: all features side by side by their names, or those of
+    """Points, float32 `(batch, dimensions)`: all features concatenated by name, or those of
     the columns.
     """
     if not isinstance(features, Mapping):
@@ -220,7 +220,7 @@ class _ChooseCenters(SessionRunHook):
         self._points = points
         self._centers = [centers] if copies is None else [centers, copies.held]
         self._chosen = Variable(False, name="initialized", trainable=False)
-        self._missing = builtin_ops.placeholder_with_default(np.int32(settings.num_clusters), [])
+        self._missing = array.placeholder_with_default(np.int32(settings.num_clusters), [])
         initial = settings.initial_clusters
         self._given: Tensor | None = None
         if callable(initial):
@@ -244,7 +244,7 @@ class _ChooseCenters(SessionRunHook):
     def _choose(self, session: Any) -> Array:
         wanted = self._settings.num_clusters
         found: list[Array] = []
-        # One for all batches: else the same places are drawn in each.
+        # One generator for all batches: otherwise each would draw the same positions.
         random = np.random.default_rng(self._settings.seed)
         while (missing := wanted - sum(map(len, found))) > 0:
             try:
@@ -416,7 +416,7 @@ class KMeansClustering(Estimator):
         """Each point's distances to all centers: Euclidean (not squared), or cosine."""
         for row in self.predict(input_fn, predict_keys=[self.ALL_DISTANCES]):
             distances = row[self.ALL_DISTANCES]
-            # Rounding may leave a distance of 0 a little below it.
+            # Rounding may make a distance of 0 slightly negative.
             squared = self._distance_metric == _EUCLIDEAN
             yield np.sqrt(np.maximum(distances, 0.0)) if squared else distances
 

@@ -1,7 +1,7 @@
 """Checks of labels and weights: shapes and dtypes while the graph is built, values inside the step.
 
 XLA cannot raise errors, so value checks are step checks on a few scalars (a minimum, a maximum, a
-count), which are tested before results are used (`runtime.step_checks`).
+count), which are tested before results are used (`runtime.steps.step_checks`).
 """
 
 from __future__ import annotations

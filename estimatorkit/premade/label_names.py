@@ -20,7 +20,7 @@ from estimatorkit.ops.tables.class_names import all_class_names, class_names
 
 Vocabulary = tuple[bytes, ...]
 
-_SHOWN = 20  # entries of a vocabulary that an error lists
+_SHOWN = 20  # entries of a vocabulary listed in an error
 
 
 def as_vocabulary(

@@ -79,7 +79,7 @@ def linear_part(
         made: dict[Any, Any] = {}
         cut = partitioner
         if cut is None and version == 1:
-            cut = min_max_variable_partitioner(1)  # names end with `/part_0` there
+            cut = min_max_variable_partitioner(1)  # version 1's names end with `/part_0`
         with variable_scope("linear", partitioner=cut):
             found = linear_model(features, columns, units, sparse_combiner, cols_to_vars=made)
         outer = "linear/" if version == 1 else None

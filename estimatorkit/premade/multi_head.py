@@ -125,7 +125,7 @@ class MultiHead(Head):
         return parts
 
     def _of_heads(self, what: str, given: Any) -> dict[str, Any]:
-        """What is given for each head, by its name."""
+        """The part of `given` for each head, by its name."""
         if not isinstance(given, Mapping):
             raise value_error(
                 f"{what} must be a dict. Given: {given}",

@@ -69,7 +69,7 @@ class Premade(Estimator):
     """
 
     _version: ClassVar[Version] = 2
-    _partitioner: Any = None  # of the inputs' tables; an argument in version 1 only
+    _partitioner: Any = None  # of the input tables; an argument in version 1 only
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ def model_fn_of(
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
         if isinstance(features, Mapping):
-            features = dict(features)  # a part may add what the head looks for: a mask of steps
+            features = dict(features)  # a part may add entries for the head
         terms: list[Any] = []
         trained: list[tuple[Optimizer, list[Any]]] = []
         others = len(get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES))
@@ -114,7 +114,7 @@ def model_fn_of(
             terms.append(part.logits(features, mode, head.logits_dimension))
             if mode == ModeKeys.TRAIN:
                 trained.append((part.optimizer(), trainable_variables()[there:]))
-        given: dict[str, Any] = {}  # a head of a user's own may take no others
+        given: dict[str, Any] = {}  # a user's head may accept no other arguments
         if losses := get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES)[others:]:
             given["regularization_losses"] = losses
         if trained:
@@ -189,7 +189,7 @@ def _keras_update(
     if counter is not None:
         with graph.name_scope(None):
             return optimizer.minimize(own_loss, global_step=counter, var_list=own)
-    # Where it counts the global step, it names its variables so itself.
+    # If it counts the global step, it names its variables itself.
     with graph.name_scope("training/"):
         return optimizer.minimize(own_loss, var_list=own)
 

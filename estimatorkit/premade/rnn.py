@@ -77,7 +77,7 @@ def _layer_of(
 def _optimizer_of(optimizer: OptimizerLike) -> Optimizer:
     if not isinstance(optimizer, str):
         return get_optimizer_by_name(optimizer)
-    get_optimizer_by_name(optimizer)  # its error where the name is unknown
+    get_optimizer_by_name(optimizer)  # raises if the name is unknown
     name = "RMSprop" if optimizer == "RMSProp" else optimizer
     made: Optimizer = getattr(keras_optimizers.legacy, name)(
         learning_rate=LEARNING_RATE, clipnorm=CLIP_NORM
@@ -155,7 +155,7 @@ class RNNEstimator(Premade):
                 steps.set_shape([None, None, width])
             mask = sequence_mask(lengths, array.shape(steps)[1])
             if isinstance(head, SequentialHeadWrapper) and isinstance(features, dict):
-                # The head looks for the mask there, as in TensorFlow.
+                # The head looks for the mask under this key, as in TensorFlow.
                 features.setdefault(head.input_sequence_mask_key, mask)
             layer = _layer_of(rnn_cell_fn, units, cell_type, return_sequences)
             with get_default_graph().name_scope("rnn_model"):

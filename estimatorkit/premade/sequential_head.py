@@ -154,7 +154,7 @@ class SequentialHeadWrapper(Head):
         )
 
     def _in_range(self, labels: Tensor, mask: Tensor) -> Tensor:
-        """Labels as they are, those of padding replaced by one that every head takes."""
+        """The labels, with those of padding replaced by one that every head accepts."""
         there = _in_rows(mask, mask)
         if labels.dtype is not string:
             return indexing.where(there, labels, filling.zeros_like(labels))
@@ -166,7 +166,7 @@ class SequentialHeadWrapper(Head):
 
 
 def _check_steps(values: SparseTensor, mask: Tensor, what: str) -> None:
-    """Adds a step check that there are values for the steps that count, and for no others."""
+    """Adds a step check that exactly the unmasked steps have values."""
     ones = filling.ones(array.shape(values.values), int32)
     there = _dense(SparseTensor(values.indices, ones, values.dense_shape), mask)
     if len(values.shape) > 2:

@@ -175,7 +175,7 @@ class SingleHead(Head):
             batch = self._batch(features, logits, labels, counted)
             loss = self._reduced(batch)
             if counted is not None and self._loss_reduction == SUM_OVER_BATCH_SIZE:
-                # Padding adds nothing to the sum, and is not divided by either.
+                # Padding adds nothing to the sum or to the divisor.
                 there = elementwise.maximum(reduce.reduce_sum(counted), 1.0)
                 loss = loss * elementwise.cast(array.size(counted), float32) / there
             unregularized = loss
@@ -248,7 +248,7 @@ class SingleHead(Head):
         return ensure_leading(loss, logits, [self._loss_dimension], what, "loss")
 
     def _predicted(self, batch: Batch, *keys: str) -> dict[str, Tensor]:
-        """What metrics compare with the targets; a subclass may have predictions of its own."""
+        """The values that metrics compare with targets; a subclass may override `predictions`."""
         if type(self).predictions is SingleHead.predictions:
             return self._predict(batch.logits, keys)
         given = inspect.signature(self.predictions).parameters

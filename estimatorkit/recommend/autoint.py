@@ -26,7 +26,7 @@ class AutoInt(Recommender):
     """A click-through model: layers of multi-head self-attention among fields (AutoInt,
     arXiv:1810.11921), with `hidden_units` beside a deep network (AutoInt+).
 
-    Columns that are no embeddings are read by the deep network only. Labels, metrics and
+    Columns that are not embeddings are read by the deep network only. Labels, metrics and
     predictions: see `DNNClassifier`. By default there is no linear model.
 
     Args:
@@ -70,7 +70,7 @@ class AutoInt(Recommender):
             "key_dim": key_dim,
             "use_residual": use_residual,
         }
-        FieldAttention(**attention)  # its errors
+        FieldAttention(**attention)  # raises if invalid
 
         def interaction(inputs: Inputs) -> Tensor:
             attended = inputs.fields

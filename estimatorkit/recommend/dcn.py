@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
@@ -66,10 +66,10 @@ class DCN(Recommender):
         warm_start_from: Any = None,
         loss_reduction: str = "sum_over_batch_size",
         cross_layers: int = 2,
-        version: int = 2,
+        version: Literal[1, 2] = 2,
         rank: int | None = None,
         experts: int = 1,
-        structure: str = "parallel",
+        structure: Literal["parallel", "stacked"] = "parallel",
     ) -> None:
         if version not in (1, 2) or structure not in ("parallel", "stacked"):
             raise value_error(
@@ -85,7 +85,7 @@ class DCN(Recommender):
             )
         matrices: dict[str, Any] = {"rank": rank, "experts": experts} if version == 2 else {}
         kind: Any = CrossNetworkV2 if version == 2 else CrossNetwork
-        kind(cross_layers, **matrices)  # its errors
+        kind(cross_layers, **matrices)  # raises if invalid
 
         def interaction(inputs: Inputs) -> Tensor:
             cross = layer(kind, "cross", num_layers=cross_layers, **matrices)(inputs.flat)

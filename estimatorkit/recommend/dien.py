@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import value_error
@@ -53,7 +53,7 @@ def sampled_steps(steps: Tensor, lengths: Tensor) -> Tensor:
     shape = array.shape(steps)
     drawn = random.random_uniform(joining.stack([shape[0] * shape[1]]), dtype=float32)
     place = elementwise.cast(drawn * elementwise.cast(ends[-1], float32), int64)
-    place = elementwise.minimum(place, ends[-1] - 1)  # where rounding goes up
+    place = elementwise.minimum(place, ends[-1] - 1)  # where rounding would go up
     row = elementwise.minimum(
         selection.searchsorted(ends, place, side="right", out_type=int64),
         elementwise.cast(shape[0] - 1, int64),
@@ -100,11 +100,11 @@ class DIEN(Premade):
     A GRU extracts interests from a sequence of behaviours, and a second one, whose update gate is
     scaled by the attention of the target item (`keras.layers.AUGRUCell`), follows those that
     concern it; its last state is an input of the network. In training, an auxiliary loss makes
-    the state after a step predict the next behaviour: a network, as in the authors' code, tells it
-    from a negative. The loss is the mean over all steps that have a next one.
+    the state after a step predict the next behaviour: a network, as in the authors' code, must
+    distinguish it from a negative. The loss is the mean over all steps that have a next one.
 
     Labels, metrics and predictions are those of the head; see `DNNClassifier` for two classes.
-    The auxiliary loss is summarized as `regularization_loss`; it is no part of evaluations.
+    The auxiliary loss is summarized as `regularization_loss`; it is not part of evaluations.
 
     Args:
         negatives: a sequence column for each of `sequences`, with an item that was not clicked for
@@ -134,7 +134,7 @@ class DIEN(Premade):
         attention_units: Sequence[int] = (80, 40),
         attention_activation: ActivationLike = "dice",
         attention_softmax: bool = True,
-        update: str = "scale",
+        update: Literal["scale", "replace", "released"] = "scale",
         weight_column: Any = None,
         label_vocabulary: Sequence[str] | None = None,
         optimizer: OptimizerLike = "Adagrad",
@@ -153,7 +153,7 @@ class DIEN(Premade):
                 received=len(others),
             )
         attention, of_auxiliary = checked_units(attention_units), checked_units(auxiliary_units)
-        AUGRUCell(1, update)  # its error where `update` is unknown
+        AUGRUCell(1, update)  # raises if `update` is unknown
 
         def interest(found: Behaviours) -> Tensor:
             training = found.mode == ModeKeys.TRAIN

@@ -152,7 +152,7 @@ def _behaviours_of(
 
 
 def _is_sequence(column: Any) -> bool:
-    # Embeddings and indicators are both kinds of columns: their ids tell.
+    # Embedding and indicator columns both qualify: what matters is their ids.
     ids = getattr(column, "categorical_column", None)
     return isinstance(ids, SequenceCategoricalColumn) or not isinstance(column, DenseColumn)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
@@ -36,7 +36,7 @@ class FiBiNET(Recommender):
             weight_column, label_vocabulary, optimizer, linear_optimizer, activation_fn, dropout,
             batch_norm, config, warm_start_from, loss_reduction: see `DeepFM`.
         bilinear_type: 'all', 'each' or 'interaction' (default); see `BilinearInteraction`.
-        reduction_ratio: see `SqueezeExcitation`; 3 by default.
+        reduction_ratio: fields per unit of the weights (`SqueezeExcitation`); 3 by default.
 
     Raises:
         ValueError: an argument is invalid, or the dimensions of the embedding columns differ.
@@ -60,10 +60,10 @@ class FiBiNET(Recommender):
         config: RunConfig | None = None,
         warm_start_from: Any = None,
         loss_reduction: str = "sum_over_batch_size",
-        bilinear_type: str = "interaction",
+        bilinear_type: Literal["all", "each", "interaction"] = "interaction",
         reduction_ratio: int = 3,
     ) -> None:
-        SqueezeExcitation(reduction_ratio)  # their errors
+        SqueezeExcitation(reduction_ratio)  # raises if invalid
         BilinearInteraction(bilinear_type)
 
         def interaction(inputs: Inputs) -> Tensor:

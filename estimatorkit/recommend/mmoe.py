@@ -149,7 +149,7 @@ class MMoE(Premade):
                 name="multi_gate_mixture_of_experts",
             )
 
-        mixture()  # its errors
+        mixture()  # raises if invalid
         part = multi_task_part(
             "mmoe",
             lambda net, training: mixture()(net, training=training),

@@ -68,7 +68,7 @@ class PLE(Premade):
                 name="progressive_layered_extraction",
             )
 
-        extraction()  # its errors
+        extraction()  # raises if invalid
         part = multi_task_part(
             "ple",
             lambda net, training: extraction()(net, training=training),

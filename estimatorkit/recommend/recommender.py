@@ -45,8 +45,8 @@ from estimatorkit.train.saving.column_notes import note_columns
 
 Columns = FeatureColumn | Iterable[FeatureColumn]
 
-# An embedding column's own default, 1 / sqrt(dim), would start the products of all pairs of many
-# fields far from zero: with 26 fields of 8 numbers, logits of a deviation of 6.
+# An embedding column's own default, 1 / sqrt(dim), would make the products of all pairs of many
+# fields large: with 26 fields of 8 numbers, logits start with a deviation of 6.
 DEVIATION = 0.01
 
 
@@ -228,7 +228,7 @@ class Recommender(Premade):
                     dtype = input_layer(features, columns, cols_to_output_tensors=found).dtype
                 embedded, dense = ([found[each] for each in kind] for kind in (fields, others))
                 made = interaction(Inputs(embedded, dense, mode, units, network))
-            return cast(made, dtype)  # float32, also if layers compute in bfloat16
+            return cast(made, dtype)  # float32, even if layers compute in bfloat16
 
         parts = [Part(logits, lambda: optimizer_of(optimizer), scope, (*fields, *others))]
         linear = [] if not linear_feature_columns else normalize_columns(linear_feature_columns)

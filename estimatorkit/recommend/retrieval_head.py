@@ -1,7 +1,7 @@
 """`RetrievalHead`: trains embeddings of users and items by an in-batch sampled softmax.
 
-The items of a batch are the classes of each of its users. As they are drawn by their popularity,
-their logits are corrected by the logarithm of the probability with which they are drawn.
+The items of a batch are the classes for each of its users. As they are sampled by popularity,
+their logits are corrected by the logarithm of the sampling probability.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ USER_EMBEDDING, ITEM_EMBEDDING = "user_embedding", "item_embedding"
 SCORE, ITEM_ID = "score", "item_id"
 
 _LEAST_PROBABILITY = 1e-6  # as in TensorFlow Recommenders' SamplingProbablityCorrection
-_LEAST_LOGIT = float(np.finfo(np.float32).min) / 100  # as there, of accidental hits
+_LEAST_LOGIT = float(np.finfo(np.float32).min) / 100  # as there, for accidental hits
 
 
 class Catalogue(NamedTuple):
@@ -60,7 +60,7 @@ class RetrievalHead(SingleHead):
 
         -log softmax(<user, item_j> / temperature - log(probability_j))[own item],
 
-    where candidates with the id of the own item (accidental hits) are left out. This is that of
+    excluding candidates with the id of the user's own item (accidental hits). This is the loss of
     `tfrs.tasks.Retrieval`, with the sampling bias correction of Yi et al., "Sampling-Bias-Corrected
     Neural Modeling for Large Corpus Item Recommendations" (RecSys 2019).
 
@@ -255,7 +255,8 @@ class RetrievalHead(SingleHead):
             scores = linalg.matmul(batch.users, batch.catalogue.embeddings, transpose_b=True)
             ids = fingerprints(feature_column_of(batch.features, self._item_id))
             there = indexing.gather(ids, batch.targets)
-            # Their own item's two scores, in and out of the batch, may differ by rounding.
+            # The two scores of the user's own item, within and outside the batch, may differ by
+            # rounding.
             others = _without(elementwise.equal(there, batch.catalogue.fingerprints), scores)
             found.update(self._hit_rates("recall_at_{}", others, own, batch.weights))
         return found

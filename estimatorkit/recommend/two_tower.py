@@ -223,8 +223,8 @@ class TwoTower(Premade):
         model.train(lambda: tf.data.Dataset.from_tensor_slices(clicks).shuffle(10_000).batch(512))
         ```
 
-    Features: those of the columns, the ids and the weight column; there are no labels. Where
-    `predict` or a serving input has the features of one tower only, the other is left out.
+    Features: those of the columns, the ids and the weight column; there are no labels. If
+    `predict` or a serving input has the features of one tower only, the other is omitted.
 
     Metrics of `evaluate`: `average_loss` (weighted mean over examples), `loss` (mean over batches),
     `in_batch_top_<k>_accuracy`; with `candidates` also `recall_at_<k>`; `global_step`. Predictions,
@@ -239,8 +239,8 @@ class TwoTower(Premade):
         item_hidden_units: those of the items'.
         embedding_dimension: the size of the embeddings.
         model_dir: where checkpoints and logs go; a temporary folder by default.
-        item_id: the key of the items' ids, strings or integers, one an item: items with the id of
-            the own one are no negatives. None (default): every other item of a batch is a negative.
+        item_id: the key of the items' ids, strings or integers, one per item: items with the id of
+            the user's own item are not negatives. None (default): every other item of a batch is.
         normalize: whether embeddings have the length 1 (default), so that scores are cosines.
         temperature: divides the scores in the loss; 0.05 by default, for cosines.
         sampling_probability: the key of the probability with which an item is in a batch, for the
@@ -288,7 +288,7 @@ class TwoTower(Premade):
         temperature: float = 0.05,
         sampling_probability: str | None = None,
         estimate_sampling_probability: bool = False,
-        frequency_buckets: int = 1 << 17,
+        frequency_buckets: int = 131_072,
         frequency_hashes: int = 1,
         frequency_rate: float = 0.01,
         negative_prefix: str | None = None,

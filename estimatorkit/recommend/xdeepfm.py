@@ -34,7 +34,8 @@ class xDeepFM(Recommender):
             weight_column, label_vocabulary, optimizer, linear_optimizer, activation_fn, dropout,
             batch_norm, config, warm_start_from, loss_reduction: see `DeepFM`.
         cin_layers: the number of feature maps of each layer of the CIN; `[128, 128]` by default.
-        cin_split_half: see `CompressedInteraction`; False by default.
+        cin_split_half: whether half of the maps feed the next layer and the others the logits (see
+            `CompressedInteraction`); False by default.
         cin_activation_fn: applied to the feature maps; None (default) for none.
 
     Raises:
@@ -68,7 +69,7 @@ class xDeepFM(Recommender):
             "split_half": cin_split_half,
             "activation": cin_activation_fn,
         }
-        CompressedInteraction(**cin)  # its errors
+        CompressedInteraction(**cin)  # raises if invalid
 
         def interaction(inputs: Inputs) -> Tensor:
             maps = layer(CompressedInteraction, "cin", **cin)(inputs.fields)

@@ -1,4 +1,4 @@
-"""The executor: `State` (what a session holds), compiled and host segments, and `PlanRunner`.
+"""The executor: compiled and host segments, and `PlanRunner`.
 
 A device segment is a single call of a `jax.jit` function, with variables as inputs and outputs; the
 buffers of updated variables are donated. `State.compilations` counts compilations by name.
@@ -6,39 +6,28 @@ buffers of updated variables are donated. `State.compilations` counts compilatio
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import (
-    CancelledError,
-    DeadlineExceededError,
-    FailedPreconditionError,
     InvalidArgumentError,
 )
 from estimatorkit.core.function_graph import may_not_end
-from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime import memory_errors
-from estimatorkit.runtime.cancellation import LoopWatch, cancellable
-from estimatorkit.runtime.compilation_cache import use_compilation_cache
-from estimatorkit.runtime.compiler_options import options_for
-from estimatorkit.runtime.faults import Sites
-from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
 from estimatorkit.runtime.lower import (
     changed_names,
     interpret,
@@ -46,298 +35,22 @@ from estimatorkit.runtime.lower import (
     shapes_within,
     state_names,
 )
-from estimatorkit.runtime.placement import DEFAULT, Placer, default_name, device_named
-from estimatorkit.runtime.plan import Plan, Segment, make_plan, small_between_hosts
-from estimatorkit.runtime.resource_store import Access, ResourceStore, finished
-from estimatorkit.runtime.shape_watch import ShapeWatch, VaryingShapes
-from estimatorkit.runtime.timeline import Trace
-
-if TYPE_CHECKING:
-    from estimatorkit.storage.tensor_slice import TensorSlice
-
-
-class RunPlan(Protocol):
-    """The plan of a run."""
-
-    @property
-    def segments(self) -> Sequence[Segment]:
-        """The segments that this process runs."""
-
-    def describe(self) -> str:
-        """The plan as text."""
-
-
-class Runner(Protocol):
-    """A planned run."""
-
-    @property
-    def plan(self) -> RunPlan:
-        """What it does."""
-
-    def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
-        """Runs it (see `PlanRunner.run`)."""
-
-
-class State:
-    """The state of a session between runs, partly shared with others (see `targets`).
-
-    Attributes:
-        values: variables by name, and the counters of random operations (three uint32 words: seed,
-            seed, count).
-        resources: host objects by name (iterators, ...).
-        compilations: the number of XLA compilations, by name.
-        lock: held while state changes.
-        held: the part that other sessions may share.
-        placer: maps operations to devices.
-        several_devices: whether values may be on other devices than the default one.
-        most_executables: how many shapes of a segment's inputs keep their executable, which takes
-            a few megabytes; None for all.
-        cancelled: set when the session closes; blocking operations poll it.
-        functions: runners of function bodies on the host, by function.
-        sharded: the shapes of the variables that replicas shard by rows, by name.
-        step_loop: creates a `StepLoop` from this state and a `StepSpec`; set by the function that
-            opens the session.
-    """
-
-    step_loop: Callable[..., Any]
-
-    largest_interpreted = 1 << 24
-    """Elements of a variable whose initializer NumPy runs rather than XLA. NumPy draws a normal
-    number in 26 ns, and XLA on all cores in 5."""
-
-    def __init__(
-        self, graph: Graph, placer: Placer | None = None, held: ResourceStore | None = None
-    ) -> None:
-        keep_freed_memory()
-        use_compilation_cache()
-        self.held = held = held or ResourceStore()
-        self.graph = graph
-        self.placer = placer or Placer()
-        self.several_devices = False
-        self.most_executables: int | None = None
-        self.cancelled = threading.Event()
-        self._run = threading.local()
-        self.values = held.values
-        self.resources = held.resources
-        self.compilations: Counter[str] = Counter()
-        self.functions: dict[Any, Any] = {}
-        self.sharded: Mapping[str, tuple[int, ...]] = {}
-        self.lock = held.lock
-        self._making = held.making
-        self._asked: State | None = None
-
-    def for_function(self, graph: Graph) -> State:
-        """The state for a function's body: its own variables, shared host objects."""
-        held = ResourceStore(resources=self.resources, making=self._making)
-        inner = State(graph, self.placer, held)
-        inner.compilations = self.compilations
-        inner.cancelled = self.cancelled
-        inner._run = self._run
-        inner._asked = self.variables
-        return inner
-
-    def body_of(self, function: Any) -> Any:
-        """The runner of a function's body that uses variables of other tasks; else None."""
-        return None
-
-    def own(self, names: Sequence[str]) -> list[str]:
-        """The variables among `names` that this process holds."""
-        return list(names)
-
-    def variables_set(self) -> None:
-        """Called when training has initialized or restored the variables, before its steps."""
-
-    def cancel(self) -> None:
-        """Cancels blocked runs, as the session closes."""
-        self.cancelled.set()
-
-    @property
-    def time_left(self) -> float | None:
-        """Seconds until the deadline of this thread's run; None without one."""
-        deadline = getattr(self._run, "deadline", None)
-        return None if deadline is None else max(deadline - time.monotonic(), 0.0)
-
-    @contextmanager
-    def deadline(self, seconds: float) -> Iterator[None]:
-        """A context manager that sets a deadline for this thread's run, in seconds; 0 for none."""
-        outer = getattr(self._run, "deadline", None)
-        self._run.deadline = time.monotonic() + seconds if seconds else outer
-        try:
-            yield
-        finally:
-            self._run.deadline = outer
-
-    @contextmanager
-    def watched(self, watch: Callable[[], None]) -> Iterator[None]:
-        """A context manager in which cancellation checks also call `watch`, which may raise."""
-        self._run.watch = watch
-        try:
-            yield
-        finally:
-            del self._run.watch
-
-    def raise_if_cancelled(self) -> None:
-        """Cancellation check, for operations that block.
-
-        Raises:
-            CancelledError: the session was closed.
-            DeadlineExceededError: the run's deadline has passed.
-        """
-        self.cancellation_check()()
-
-    def cancellation_check(self) -> Callable[[], None]:
-        """`raise_if_cancelled` for this thread's run, callable from any thread."""
-        deadline = getattr(self._run, "deadline", None)
-        watch = getattr(self._run, "watch", None)
-
-        def check() -> None:
-            if self.cancelled.is_set():
-                raise CancelledError(None, None, "Step was cancelled: the session was closed.")
-            if deadline is not None and time.monotonic() > deadline:
-                raise DeadlineExceededError(None, None, "Timed out waiting for notification.")
-            if watch is not None:
-                watch()
-
-        return check
-
-    def resource(self, name: Any, make: Callable[[], Any]) -> Any:
-        """The host object `name`, created by `make` on first use.
-
-        Raises:
-            CancelledError: the session was closed, which discards its objects.
-        """
-        with self._making:
-            if name not in self.resources:
-                self.raise_if_cancelled()
-                self.resources[name] = make()
-            return self.resources[name]
-
-    @property
-    def variables(self) -> State:
-        """The state that holds the variables, for host kernels (see `uninitialized`)."""
-        return self._asked or self
-
-    def uninitialized(self, names: Sequence[str]) -> list[str]:
-        """The variables among `names` that have no value."""
-        return [name for name in names if name not in self.values]
-
-    def is_initialized(self, name: str) -> bool:
-        """Whether the variable has a value."""
-        return not self.uninitialized([name])
-
-    def take(self, names: Sequence[str]) -> list[Any]:
-        """The values of `names`; the caller holds the lock, as the next run may donate them.
-
-        Raises:
-            FailedPreconditionError: a variable has none.
-        """
-        try:
-            if self.held.growth:
-                self.held.growth.apply(self.values, names)
-            return [self.values[name] for name in names]
-        except KeyError:
-            self.raise_if_cancelled()  # a session that closes forgets its values
-            return [self._value_or_counter(name) for name in names]
-
-    def read(self, names: Sequence[str]) -> list[Any]:
-        """A consistent snapshot of the values of `names`, which later runs do not modify.
-
-        Raises:
-            FailedPreconditionError: a variable has none.
-        """
-        return self.held.read(names, self.take, self.cancellation_check())
-
-    def put(self, name: str, value: Any) -> None:
-        """Sets the value of a variable."""
-        with self.lock:
-            self.values[name] = value
-
-    def initial(self, name: str, value: NDArray[Any], device: Any) -> Any:
-        """Transfers the first value of a variable to a device (None: the default one)."""
-        return jax.device_put(value, device, may_alias=False)  # runs donate it
-
-    def to_save(self, names: Sequence[str]) -> list[Any]:
-        """The values of variables, for a checkpoint."""
-        return self.read(names)
-
-    def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
-        """Lets other tasks restore the variables that they hold.
-
-        Args:
-            path: the checkpoint.
-            parts: by variable, the slice of a tensor in the checkpoint.
-
-        Returns:
-            The names of the variables restored.
-        """
-        return set()
-
-    def random_counters(self) -> dict[str, Any]:
-        """The counters of random operations that have run, by operation."""
-        own = {op.name: op.type for op in self.graph.get_operations()}
-        with self.lock:
-            found = [name for name in self.values if own.get(name, "VarHandleOp") != "VarHandleOp"]
-        return dict(zip(found, self.read(found), strict=True))
-
-    def restart_random(self) -> None:
-        """Resets random operations, as in a new session."""
-        with self.lock:
-            for name in self.random_counters():
-                del self.values[name]
-
-    def put_on_device(self) -> None:
-        """Transfers values that are NumPy arrays to the device, once."""
-        with self.lock, x64():
-            for name, value in self.values.items():
-                if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
-                    self.values[name] = jax.device_put(value)
-
-    def runner(
-        self,
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: Sequence[Tensor],
-        optimize: bool = True,
-        elsewhere: Collection[Operation] = frozenset(),
-    ) -> Runner:
-        """Plans a run (see `make_plan`) and returns its runner."""
-        placer = self.placer
-        plan = make_plan(self.graph, fetches, targets, feeds, placer, optimize, elsewhere)
-        if small := small_between_hosts(plan):
-            plan = plan.with_on_host(small)
-        placer.report(op for segment in plan.segments for op in segment.ops)
-        return PlanRunner(plan, self)
-
-    def _value_or_counter(self, name: str) -> Any:
-        if name not in self.values:
-            op = self.graph.get_operation_by_name(name)
-            if role_of(op) is Role.VARIABLE:
-                raise uninitialized(op)
-            self.values[name] = self._first_counter(op.attrs["_seed"])
-        return self.values[name]
-
-    @staticmethod
-    def _first_counter(seed: tuple[int, int] | None) -> Any:
-        words = seed or tuple(np.frombuffer(os.urandom(8), np.uint32))
-        return np.array([*words, 0], np.uint32)
-
-
-def uninitialized(handle: Operation) -> FailedPreconditionError:
-    """The error for a variable that is not initialized."""
-    name = handle.name
-    return FailedPreconditionError.explained(
-        f"Attempting to use uninitialized value {name}",
-        received=f"variable {name!r}, which has no value in this session",
-        made_at=handle.source,
-        hint="run global_variables_initializer() or restore a checkpoint first",
-        op=handle,
-    )
+from estimatorkit.runtime.plan import Plan, Segment
+from estimatorkit.runtime.resource_store import Access, finished
+from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla.cancellation import LoopWatch, cancellable
+from estimatorkit.runtime.xla.compiler_options import options_for
+from estimatorkit.runtime.xla.faults import Sites
+from estimatorkit.runtime.xla.host_tuning import use_huge_pages
+from estimatorkit.runtime.xla.placement import DEFAULT, default_name, device_named
+from estimatorkit.runtime.xla.shape_watch import ShapeWatch, VaryingShapes
+from estimatorkit.runtime.xla.timeline import Trace
 
 
 class CompiledSegment:
     """A device segment with its executables: one for each set of static values and shapes."""
 
-    def __init__(self, segment: Segment, state: State, name: str) -> None:
+    def __init__(self, segment: Segment, state: ProcessState, name: str) -> None:
         self.segment = segment
         self._state = state
         self._name = name
@@ -355,7 +68,7 @@ class CompiledSegment:
             [name for name in taken if name in changed],
             changed,
         )
-        # What is overwritten without being read keeps its value only if faults are awaited.
+        # A value that is overwritten without being read is kept only while faults are pending.
         self._overwritten = set(changed) - set(self._access.donated)
         self._ahead = 0
         self._compiling = threading.RLock()
@@ -366,7 +79,7 @@ class CompiledSegment:
             self._constants = large_constants(segment)
         self._device = device_named(segment.device)
         self._is_quick = True
-        self._is_soon = True  # the same, of every call
+        self._is_soon = True  # the same, for every call
         self._may_not_end = any(map(may_not_end, segment.ops))
         state.several_devices = state.several_devices or segment.device != DEFAULT
 
@@ -382,7 +95,7 @@ class CompiledSegment:
     def start(self, values: dict[Any, Any]) -> None:
         """Like a call, but does not wait for faults (see `raise_fault`)."""
         inputs = [
-            values[tensor] if tensor in values else self._constants[tensor]  # a feed wins
+            values[tensor] if tensor in values else self._constants[tensor]  # feeds win
             for tensor in self._traced
         ]
         static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
@@ -392,7 +105,7 @@ class CompiledSegment:
         )
         executable = self._executables.get(key)
         if executable is None:
-            with self._compiling:  # threads that come with the same shapes wait for one compilation
+            with self._compiling:  # equal shapes wait for one compilation
                 executable = self._executables.get(key) or self._compile(static)
                 outputs, changed, faults = self._run(executable, inputs)
                 self._keep(key, executable)
@@ -405,7 +118,7 @@ class CompiledSegment:
             values[tensor] = value
         values[self] = (*outputs, *changed)[-1:]
         self._ahead += 1
-        if self._ahead >= MOST_AHEAD:  # threads may pass it together
+        if self._ahead >= MOST_AHEAD:  # several threads may get past it
             self._ahead = 0
             self.wait(values)
 
@@ -442,11 +155,11 @@ class CompiledSegment:
                 if state.several_devices:
                     given = jax.device_put(given, self._device)
                 if self._may_not_end:
-                    watch = LoopWatch(state.cancellation_check())
+                    watch = LoopWatch(state.cancellation.check_of_thread())
                     with watch.running():
                         outputs, changed, faults = executable(*given, watch.number)
                         for result in (*outputs, *changed)[-1:]:
-                            watch.wait(result)  # interrupted: the values of the last iteration
+                            watch.wait(result)  # interrupted: the values after the last iteration
                 else:
                     outputs, changed, faults = executable(*given)
                 if faults and self._overwritten and self._error(faults[0]) is not None:
@@ -485,8 +198,8 @@ class CompiledSegment:
                 except RuntimeError:
                     if not result.is_deleted():
                         raise
-                # A run of another thread has taken the variable over: what it makes of it comes
-                # after this call.
+                # A run of another thread has taken the variable: the value it produces follows this
+                # call.
                 with self._state.lock:
                     result = self._state.values.get(self._access.changed[-1])
 
@@ -496,7 +209,7 @@ class CompiledSegment:
         names = state_names(self.segment)
 
         def segment(inputs: Any, kept: Any, donated: Any, number: Any = None) -> Any:
-            self._state.compilations[self._name] += 1  # traced once a compilation
+            self._state.compilations[self._name] += 1  # traced once per compilation
             self._watch.add(inputs, list(static.values()))
             values = dict(zip(taken, [*kept, *donated], strict=True))
             with cancellable(number):
@@ -546,7 +259,7 @@ def large_constants(segment: Segment) -> dict[Tensor, Any]:
 class HostSegment:
     """A host segment: runs operations in order, and releases values after their last use."""
 
-    def __init__(self, segment: Segment, state: State) -> None:
+    def __init__(self, segment: Segment, state: ProcessState) -> None:
         self._segment = segment
         self._state = state
         kept = set(segment.outputs) | set(segment.inputs)
@@ -564,7 +277,7 @@ class HostSegment:
         local = {tensor: np.asarray(finished(values[tensor])) for tensor in self._segment.inputs}
         state = self._state
         names = state.own(self._segment.reads)
-        variables: dict[str, Any] = dict.fromkeys(self._segment.reads)  # None where others hold it
+        variables: dict[str, Any] = dict.fromkeys(self._segment.reads)  # None if held elsewhere
         variables.update(zip(names, state.read(names), strict=True))
         interpret(
             self._segment.ops,
@@ -580,7 +293,7 @@ class HostSegment:
         state.held.end(written, (), [variables[name] for name in written.changed])
         for tensor in self._segment.outputs:
             values[tensor] = np.asarray(local[tensor], tensor.dtype.numpy_dtype)
-        state.raise_if_cancelled()  # Python functions and datasets do not look by themselves
+        state.raise_if_cancelled()  # Python functions and datasets do not check for themselves
 
 
 class InitializerSegment:
@@ -590,13 +303,13 @@ class InitializerSegment:
     and takes 0.03 s.
     """
 
-    def __init__(self, segment: Segment, state: State) -> None:
+    def __init__(self, segment: Segment, state: ProcessState) -> None:
         self._segment = segment
         self._state = state
         names = changed_names(segment)
         self._access = Access.of([], segment.random, names)
-        # As the results of executables are: arrays put on a device by name would be another
-        # kind of argument, for which the step is compiled once more.
+        # Unnamed devices, as for results of executables: arrays put on a named device would be a
+        # different kind of argument, for which the step would be compiled again.
         self._device = None if segment.device == DEFAULT else device_named(segment.device)
         ops = [tensor.op for op in segment.ops for tensor in op.inputs]
         self._dtypes = {op.name: op.attrs["dtype"] for op in ops if role_of(op) is Role.VARIABLE}
@@ -605,7 +318,7 @@ class InitializerSegment:
         """Runs the segment: reads fed constants from `values` and adds its outputs."""
         segment, state, access = self._segment, self._state, self._access
         local = {
-            tensor: np.asarray(finished(values[tensor]))  # a feed wins
+            tensor: np.asarray(finished(values[tensor]))  # a feed takes precedence
             if tensor in values
             else tensor.op.attrs["value"]
             for tensor in segment.inputs
@@ -647,9 +360,9 @@ class InitializerSegment:
 def _is_interpretable(op: Operation, largest: int) -> bool:
     """Whether NumPy computes an operation like XLA, and hardly slower."""
     row = registry.lookup(op.type)
-    if row.numpy_kernel is None or (row.random and op.outputs[0].dtype is not float32):
+    if row.numpy_kernel is None or (row.semantics.random and op.outputs[0].dtype is not float32):
         return False
-    if row.context:  # a loop may take any number of steps
+    if row.placement.context:  # a loop may take any number of steps
         return False
     return all((each.shape.num_elements() or 0) <= largest for each in op.outputs)
 
@@ -657,16 +370,11 @@ def _is_interpretable(op: Operation, largest: int) -> bool:
 class PlanRunner:
     """Runs a plan."""
 
-    def __init__(self, plan: Plan, state: State) -> None:
+    def __init__(self, plan: Plan, state: ProcessState) -> None:
         self.plan = plan
         self._feeds = plan.feeds
         self._fetches = plan.results
-        known = {tensor: plan.rewriting.value(tensor) for tensor in self._fetches}
-        self._constants = {
-            tensor: value
-            for tensor, value in known.items()
-            if value is not None and tensor not in plan.feeds
-        }
+        self._constants = plan.constants
         self._steps = [_step(segment, state) for segment in plan.segments]
         levels: dict[int, list[Step]] = {}
         for segment, step in zip(plan.segments, self._steps, strict=True):
@@ -677,7 +385,7 @@ class PlanRunner:
         self._compiled = [step for step in self._steps if isinstance(step, CompiledSegment)]
         last = self._levels[-1] if self._levels else []
         self._last = last[0] if len(last) == 1 and isinstance(last[0], CompiledSegment) else None
-        # JAX may read a fed array in place: the caller must not get it back while it does.
+        # JAX may read a fed array in place: the caller must not get it back meanwhile.
         self._waits = [
             step.wait for step in self._compiled if set(step.segment.inputs) & set(plan.feeds)
         ]
@@ -763,7 +471,7 @@ class PlanRunner:
                 else:
                     self._run_together(steps, values)
         else:
-            if not self.plan.segments:  # of constants and feeds only
+            if not self.plan.segments:  # only constants and feeds
                 trace.add("constants", default_name(), "", time.time_ns())
             for segment, step in zip(self.plan.segments, self._steps, strict=True):
                 where = "host" if segment.place == "host" else segment.device or default_name()
@@ -787,7 +495,7 @@ class PlanRunner:
 Step: TypeAlias = CompiledSegment | HostSegment | InitializerSegment
 
 
-def _step(segment: Segment, state: State) -> Step:
+def _step(segment: Segment, state: ProcessState) -> Step:
     if InitializerSegment.accepts(segment, state.largest_interpreted):
         return InitializerSegment(segment, state)
     if segment.place == "host" or all(map(_only_reads, segment.ops)):

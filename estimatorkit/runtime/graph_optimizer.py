@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from estimatorkit.core import registry
-from estimatorkit.core.registry import Role, role_of
+from estimatorkit.core.registry import Role, folding, inference, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 
 
@@ -55,7 +55,7 @@ def rewrite(ops: Sequence[Operation], fed: set[Tensor], fetched: set[Tensor]) ->
     seen: dict[Any, Operation] = {}
     for op in ops:
         row = registry.lookup(op.type)
-        if not row.pure or op.control_inputs or not op.outputs:
+        if not row.semantics.pure or op.control_inputs or not op.outputs:
             continue
         if any(output in fed for output in op.outputs):
             continue
@@ -80,9 +80,9 @@ def _fold(
     """Folds an operation if its inputs are constant, or their shapes suffice."""
     if not inputs or not row.foldable or any(t in fed for t in inputs):
         return False
-    if row.known_from_shape:
+    if row.semantics.known_from_shape:
         if all(role_of(tensor.op) is not Role.PLACEHOLDER for tensor in inputs):
-            return False  # what has a value need not have the static shape
+            return False  # a known value need not have the static shape
         shapes = {tensor: registry.constant_value(tensor) for tensor in op.outputs}
         known = {tensor: value for tensor, value in shapes.items() if value is not None}
         result.known.update(known)
@@ -90,7 +90,7 @@ def _fold(
     values = [result.value(tensor) for tensor in inputs]
     if any(value is None or value.dtype == object for value in values):
         return False
-    found = registry.fold(row, values, op.kernel_attrs, op.outputs)
+    found = folding.fold(row, values, op.kernel_attrs, op.outputs)
     if found is None:
         return False
     result.known.update(zip(op.outputs, found, strict=True))
@@ -100,7 +100,7 @@ def _fold(
 def _attributes(op: Operation) -> Any:
     """The attributes as a key; functions and custom gradients compare by identity."""
     held = {name: value for name, value in op.attrs.items() if name != "_forward"}
-    key = registry.as_key(held)
+    key = inference.as_key(held)
     try:
         hash(key)
     except TypeError:

@@ -17,7 +17,7 @@ from typing import Any, cast
 import jax
 import numpy as np
 
-from estimatorkit.core import gradients, registry, trust
+from estimatorkit.core import gradients, registry, trust, vjp
 from estimatorkit.core.dtypes import DType, resource, uint32
 from estimatorkit.core.errors import (
     InvalidArgumentError,
@@ -27,11 +27,15 @@ from estimatorkit.core.errors import (
 from estimatorkit.core.faults import Fault, FaultTest
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.indexed_slices import may_hold_surplus
+from estimatorkit.core.registry import folding
 from estimatorkit.core.shapes import TensorShape, as_shape, differ
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.collected_faults import collect, has
-from estimatorkit.runtime.faults import (
+from estimatorkit.runtime.graph_optimizer import Rewriting
+from estimatorkit.runtime.memory_errors import Shapes, abstract, out_of_memory
+from estimatorkit.runtime.plan import Segment
+from estimatorkit.runtime.xla.collected_faults import collect, has
+from estimatorkit.runtime.xla.faults import (
     GUARD,
     Sites,
     collecting,
@@ -41,12 +45,9 @@ from estimatorkit.runtime.faults import (
     raise_found,
     tested,
 )
-from estimatorkit.runtime.graph_optimizer import Rewriting
-from estimatorkit.runtime.jaxpr_optimizer import optimized
-from estimatorkit.runtime.memory_errors import Shapes, abstract, out_of_memory
-from estimatorkit.runtime.plan import Segment
-from estimatorkit.runtime.random_bits import random_key, split_key, state_in_body
-from estimatorkit.runtime.sharded_rows import whole
+from estimatorkit.runtime.xla.jaxpr_optimizer import optimized
+from estimatorkit.runtime.xla.random_bits import random_key, split_key, state_in_body
+from estimatorkit.runtime.xla.sharded_rows import whole
 
 _AS_WRITTEN = Rewriting()
 
@@ -93,7 +94,7 @@ def interpret(
             _input(position, rewriting.resolve(tensor), row, values, state, rewriting)
             for position, tensor in enumerate(op.inputs)
         ]
-        if not host and (not row.takes_shards or op.name in shared):
+        if not host and (not row.placement.takes_shards or op.name in shared):
             inputs = list(map(whole, inputs))
         marks: list[tuple[Any, int]] = []
         if row.fault is not None and (host or is_collecting()) and op.attrs.get("_checked", True):
@@ -101,15 +102,19 @@ def interpret(
             if host:
                 raise_found(op, faults)
             else:
-                static = range(len(inputs)) if not differentiable else row.static_positions(attrs)
+                static = (
+                    range(len(inputs))
+                    if not differentiable
+                    else row.semantics.static_positions(attrs)
+                )
                 inputs, marks = tested(op, inputs, faults, static)
         try:
             if instead is not None and op in instead:
                 outputs = [instead[op](*inputs)]
-            elif gradients.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in pulls:
+            elif vjp.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in pulls:
                 outputs = _pull(op, inputs, pulls[_forward_of(op, rewriting)])
             elif op.name in shared:
-                given, pull = gradients.pull_back(op.type, attrs, inputs, shared[op.name])
+                given, pull = vjp.pull_back(op.type, attrs, inputs, shared[op.name])
                 pulls[op.name] = (given, pull, shared[op.name])
                 outputs = given
             elif differentiable and gradients.is_special(op):
@@ -133,12 +138,12 @@ def interpret(
         if not host:
             outputs = marked(outputs, marks)
             _check_sizes(op, outputs)
-        updates = row.updated_positions(attrs)
+        updates = row.semantics.updated_positions(attrs)
         new_state, outputs = outputs[: len(updates)], outputs[len(updates) :]
         for position, new in zip(updates, new_state, strict=True):
             name = op.inputs[position].op.name
             _check_assigned(op, op.inputs[position].op, new)
-            if not host and "functions" not in op.attrs:  # which commit within
+            if not host and "functions" not in op.attrs:  # functions commit inside
                 new = committed(state.get(name), new)
             state[name] = new
         for tensor, value in zip(op.outputs, outputs, strict=True):
@@ -153,7 +158,7 @@ def _faults_of(op: Operation, row: registry.OpDef, inputs: list[Any]) -> list[Fa
     test = cast(FaultTest, row.fault)
     try:
         faults = test(inputs, op.attrs)
-    except _REFUSALS as error:  # shapes that do not fit
+    except _REFUSALS as error:  # incompatible shapes
         raise _refused(op, inputs, error) from error
     return [each for each in faults if not may_hold_surplus(op.inputs[each.position])]
 
@@ -167,7 +172,7 @@ def _input(
     rewriting: Rewriting,
 ) -> Any:
     if tensor.dtype is resource:
-        return None if position in row.overwrites else state[tensor.op.name]
+        return None if position in row.semantics.overwrites else state[tensor.op.name]
     value = values.get(tensor)
     return rewriting.value(tensor) if value is None else value
 
@@ -181,15 +186,15 @@ def _run_kernel(
     host: bool,
     context: Any,
 ) -> Sequence[Any]:
-    if row.effects:
-        trust.check(op, row.has_effects(attrs), inputs)
+    if row.semantics.effects:
+        trust.check(op, row.semantics.has_effects(attrs), inputs)
     if host:
-        extra = {"context": context} if row.context else {}
-        if row.random:
+        extra = {"context": context} if row.placement.context else {}
+        if row.semantics.random:
             extra["key"] = np.asarray(state[op.name])
             state[op.name] = extra["key"] + np.array([0, 0, 1], np.uint32)
-        if row.where == "host":
-            return registry.as_declared(row.kernel(*inputs, **attrs, **extra), op.outputs)
+        if row.placement.where == "host":
+            return folding.as_declared(row.kernel(*inputs, **attrs, **extra), op.outputs)
         if row.numpy_kernel is None:
             raise InvalidArgumentError.explained(
                 f"{op.type} cannot process strings on a device",
@@ -197,24 +202,24 @@ def _run_kernel(
                 made_at=op.source,
                 op=op,
             )
-        return registry.in_numpy(row, inputs, attrs, op.outputs, **extra)
-    if row.random:
+        return folding.in_numpy(row, inputs, attrs, op.outputs, **extra)
+    if row.semantics.random:
         word = state[op.name]
         state[op.name] = word.at[2].add(np.uint32(1))
         result = row.kernel(*inputs, **attrs, key=random_key(word))
     else:
-        known = registry.fold(row, inputs, attrs, op.outputs)
+        known = folding.fold(row, inputs, attrs, op.outputs)
         if known is not None:
             return known
         if row.foldable:  # what NumPy may not compute, it must not compute in the kernel either
-            static = row.static_positions(attrs)
+            static = row.semantics.static_positions(attrs)
             inputs = [
                 jax.numpy.asarray(each)
                 if isinstance(each, (np.ndarray, np.generic)) and at not in static
                 else each
                 for at, each in enumerate(inputs)
             ]
-        with registry.quiet():  # constants are NumPy's
+        with folding.quiet():  # constants are NumPy's
             result = row.kernel(*inputs, **attrs)
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
@@ -233,7 +238,7 @@ def _run_with_own_gradient(
     backward = gradients.backward_function(op)
     if backward is None:
         outputs = list(map(jax.lax.stop_gradient, run(*inputs)))
-        for at, position in enumerate(row.updated_positions(op.kernel_attrs)):
+        for at, position in enumerate(row.semantics.updated_positions(op.kernel_attrs)):
             old = state[op.inputs[position].op.name]
             outputs[at] = _read_as(old, outputs[at])
         return outputs
@@ -267,12 +272,12 @@ def _run_with_own_gradient(
             jax.numpy.zeros(output.shape, output.dtype)
             if getattr(each, "dtype", None) == jax.dtypes.float0
             else each
-            for each, output in zip(gradients.conjugated(incoming), outputs, strict=True)
+            for each, output in zip(vjp.conjugated(incoming), outputs, strict=True)
         ]
         _, found = call_function(
             backward.function, [*completed(chosen), *outputs, *dense, *captured]
         )
-        by_position = dict(zip(backward.positions, gradients.conjugated(found), strict=True))
+        by_position = dict(zip(backward.positions, vjp.conjugated(found), strict=True))
         return [by_position.get(at) for at in traced], None
 
     call.defvjp(forward, pull)
@@ -332,7 +337,7 @@ def call_function(
         else:
             values[tensor] = value
     for op in function.ops:
-        if registry.lookup(op.type).random:
+        if registry.lookup(op.type).semantics.random:
             state[op.name] = state_in_body(split_key(key, op.index))
     interpret(function.ops, values, state, host=False, differentiable=True, instead=instead)
     changed = [state[function.inputs[position].op.name] for position in function.updated]
@@ -356,7 +361,7 @@ def _shared_pulls(ops: Sequence[Operation], rewriting: Rewriting) -> dict[str, t
     here = {op.name for op in ops}
     wanted: dict[str, set[int]] = {}
     for op in ops:
-        if gradients.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in here:
+        if vjp.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in here:
             wanted.setdefault(_forward_of(op, rewriting), set()).update(op.attrs["wanted"])
     return {name: tuple(sorted(positions)) for name, positions in wanted.items()}
 
@@ -366,10 +371,10 @@ def _pull(
 ) -> list[Any]:
     outputs, pull, positions = shared
     incoming = inputs[op.attrs["inputs"] :]
-    given = gradients.given_positions(
+    given = vjp.given_positions(
         op.attrs["forward_type"], op.attrs["forward_attrs"], op.attrs["given"]
     )
-    results = pull(gradients.output_gradients(outputs, given, incoming))
+    results = pull(vjp.output_gradients(outputs, given, incoming))
     by_position = dict(zip(positions, results, strict=True))
     return [by_position[position] for position in op.attrs["wanted"]]
 
@@ -446,7 +451,7 @@ def segment_function(
         `function(inputs, state, before) -> (outputs, new state, faults)`, where `inputs` are the
         traced inputs in order, `state` the values of `state_names(segment)`, and the new state
         those of `changed_names(segment)`. `faults` is empty if nothing is tested, else a vector
-        (see `runtime.faults`); `before` is that of the steps before this one, if any.
+        (see `runtime.xla.faults`); `before` is that of the steps before this one, if any.
     """
     sites = sites or Sites()
     traced_inputs = [tensor for tensor in segment.inputs if tensor not in static_values]

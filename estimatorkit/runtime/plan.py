@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Place, Role, never_runs, role_of
+from estimatorkit.core.registry import Place, Role, folding, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.verify import verify
+from estimatorkit.core.verify import verify_new
 from estimatorkit.runtime.graph_optimizer import Rewriting, rewrite
 
 verify_graphs = False
@@ -72,7 +72,7 @@ class Segment:
 
 def _is_wide(op: Operation) -> bool:
     """Whether an operation, or a function that it holds, has 64-bit values."""
-    attrs = op.attrs.get("forward_attrs", op.attrs)  # of a gradient: those of its operation
+    attrs = op.attrs.get("forward_attrs", op.attrs)  # a gradient's: its operation's
     held = (inner for function in attrs.get("functions", ()) for inner in function.ops)
     return any(tensor.dtype.is_wide for tensor in (*op.inputs, *op.outputs)) or any(
         map(_is_wide, held)
@@ -111,6 +111,16 @@ class Plan:
     def operations(self) -> list[Operation]:
         """What runs, in order."""
         return [op for segment in self.segments for op in segment.ops]
+
+    @property
+    def constants(self) -> dict[Tensor, Any]:
+        """The results that are known before a run, and not fed."""
+        known = {tensor: self.rewriting.value(tensor) for tensor in self.results}
+        return {
+            tensor: value
+            for tensor, value in known.items()
+            if value is not None and tensor not in self.feeds
+        }
 
     def describe(self) -> str:
         """The plan as text: what was optimized away, then each segment with its operations, inputs,
@@ -211,8 +221,7 @@ def make_plan(
         InvalidArgumentError: a required placeholder is not fed.
     """
     if verify_graphs:
-        verify(graph, graph.verified)
-        graph.verified = len(graph.get_operations())
+        verify_new(graph)
     fed = set(feeds)
     needed = needed_operations(fetches, targets, fed, elsewhere=elsewhere, must_feed=not optimize)
     rewriting = rewrite(needed, fed, set(fetches)) if optimize else Rewriting()
@@ -310,7 +319,7 @@ def needed_operations(
         pending.extend(op.control_inputs)
     for op in sorted(needed, key=lambda op: op.index):
         if role_of(op) is Role.PLACEHOLDER and must_feed:
-            if op.outputs[0] in fed:  # reached by a control edge only
+            if op.outputs[0] in fed:  # reached only by a control edge
                 needed.discard(op)
                 continue
             (tensor,) = op.outputs
@@ -327,7 +336,7 @@ def needed_operations(
 
 def is_on_host(op: Operation) -> bool:
     """Whether an operation must run on the host: by its row, or because of strings."""
-    by_row = registry.lookup(op.type).place(op.attrs) == "host"
+    by_row = registry.lookup(op.type).placement.place(op.attrs) == "host"
     return by_row or any(tensor.dtype.on_host for tensor in (*op.inputs, *op.outputs))
 
 
@@ -352,24 +361,24 @@ class _StaticValues:
         """Whether a value is a compile-time constant; records the segment inputs it depends on."""
         tensor = self._rewriting.resolve(tensor)
         follows = tensor in self._rewriting.known or self._follows(tensor)
-        if follows:  # where an earlier segment computes it, it arrives as a value
+        if follows:  # if an earlier segment computes it, it arrives as a value
             self.from_outside.add(tensor)
         return follows
 
     def _follows(self, tensor: Tensor) -> bool:
         op = tensor.op
         if tensor in self._fed or self._places.get(op) == ("host", ""):
-            # Sizes and axes only: compiled-in data would be a compilation for each new value.
+            # Sizes and axes only: compiled-in data would need a compilation for each new value.
             return tensor.dtype.is_integer and (tensor.shape.rank or 0) <= 1
         row = registry.lookup(op.type)
-        if row.role is Role.CONSTANT or row.known_from_shape:
+        if row.semantics.role is Role.CONSTANT or row.semantics.known_from_shape:
             return True
         # An empty list of inputs is a source of its own (a variable's value, a random draw): not
         # known.
         follows = (
             row.foldable
             and bool(op.inputs)
-            and not registry.too_large_to_fold(op)
+            and not folding.too_large_to_fold(op)
             and all(map(self.resolve, op.inputs))
         )
         if follows:
@@ -430,8 +439,8 @@ def _edges(
     since_write: dict[Tensor, list[Operation]] = {}
     for op in ops:
         row = registry.lookup(op.type)
-        static_positions = row.static_positions(op.attrs)
-        updates = row.updated_positions(op.attrs)
+        static_positions = row.semantics.static_positions(op.attrs)
+        updates = row.semantics.updated_positions(op.attrs)
         before: list[tuple[Operation, bool]] = []
         for position, tensor in enumerate(op.inputs):
             if tensor.dtype is resource:
@@ -446,7 +455,7 @@ def _edges(
                 others = tensor.op.control_inputs
                 before.extend((other, False) for other in others if other in chosen)
         before.extend((other, False) for other in op.control_inputs if other in chosen)
-        # Reads and writes of one variable keep the order of their making.
+        # Reads and writes of one variable keep creation order.
         for position, handle in enumerate(op.inputs):
             if handle.dtype is not resource:
                 continue
@@ -505,23 +514,23 @@ def _connect(
         writes: dict[str, None] = {}
         for op in segment.ops:
             row = registry.lookup(op.type)
-            updates = row.updated_positions(op.attrs)
+            updates = row.semantics.updated_positions(op.attrs)
             for position, tensor in enumerate(map(rewriting.resolve, op.inputs)):
                 if tensor.dtype is resource:
                     name = tensor.op.name
-                    if position not in row.overwrites and name not in writes:
+                    if position not in row.semantics.overwrites and name not in writes:
                         reads[name] = None
                     if position in updates:
                         writes[name] = None
                 elif tensor in fed or (
-                    # One that is needed to compile is compiled in.
+                    # A value that compilation needs is compiled in.
                     tensor not in static.from_outside and _is_large_constant(tensor, segment)
                 ):
                     inputs[tensor] = None
                 elif tensor.op in home and home[tensor.op] is not segment:
                     inputs[tensor] = None
                     wanted[home[tensor.op]][tensor] = None
-            if row.random:
+            if row.semantics.random:
                 segment.random.append(op.name)
         segment.inputs = list(inputs)
         segment.static_inputs = [tensor for tensor in inputs if tensor in static.from_outside]

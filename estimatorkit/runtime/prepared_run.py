@@ -14,12 +14,12 @@ from estimatorkit.core.conversion import as_array
 from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
-from estimatorkit.runtime.executor import State
-from estimatorkit.runtime.session_handle import SessionStore, TensorHandle
-from estimatorkit.runtime.step_checks import checks_of_run
-from estimatorkit.runtime.timeline import Trace
+from estimatorkit.lazy import Port
+from estimatorkit.runtime.state import State
+from estimatorkit.runtime.xla.timeline import Trace
+
+_step_checks = Port("step_checks")
 
 FetchFunction = Callable[[Any], tuple[Sequence[Any], Callable[[list[Any]], Any]]]
 FeedFunction = Callable[[Any, Any], Iterable[tuple[Any, Any]]]
@@ -60,6 +60,14 @@ def register_session_run_conversion_functions(
     _conversions[tensor_type] = _Conversion(
         fetch_function, feed_function, feed_function_for_partial_run
     )
+
+
+_fetched: dict[str, Callable[[State, Any], Any]] = {}
+
+
+def register_fetched(op_type: str, convert: Callable[[State, Any], Any]) -> None:
+    """Registers what sessions return for outputs of an op type, given their state and the value."""
+    _fetched[op_type] = convert
 
 
 class ConvertedFetch:
@@ -191,9 +199,12 @@ class PreparedRun:
         self.fetches = Fetches(graph, fetches)
         self.feeds = Feeds(graph, feed_keys)
         asked = self.fetches.tensors
-        self._checks = checks_of_run(graph, asked, self.fetches.targets, self.feeds.tensors)
-        self._handles = [
-            at for at, each in enumerate(asked) if role_of(each.op) is Role.SESSION_HANDLE
+        given = graph, asked, self.fetches.targets, self.feeds.tensors
+        self._checks = _step_checks.checks_of_run(*given)
+        self._converted = [
+            (at, _fetched[each.op.type])
+            for at, each in enumerate(asked)
+            if each.op.type in _fetched
         ]
         self._state = state
         watched = dict.fromkeys(tensor for check in self._checks for tensor in check.tensors)
@@ -210,8 +221,8 @@ class PreparedRun:
             seen = dict(zip(self._watched, results[-len(self._watched) :], strict=True))
             for check in self._checks:
                 check.check([np.asarray(seen[tensor])[None] for tensor in check.tensors])
-        for at in self._handles:
-            results[at] = TensorHandle(SessionStore.of(self._state), results[at].decode())
+        for at, convert in self._converted:
+            results[at] = convert(self._state, results[at])
         return self.fetches.pack(results)
 
 
@@ -277,8 +288,8 @@ class _FeedConverter:
         return array
 
     def _array(self, value: Any) -> Any:
-        if isinstance(value, TensorHandle):
-            value = value.eval()
+        if hasattr(value, "_fed_value"):
+            value = value._fed_value()
         if self._is_string:
             return as_array(value, string)
         if isinstance(value, (Tensor, Operation)):

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from estimatorkit.runtime.row_growth import RowGrowth
-
 _LOOK_SECS = 0.1
 """Between looks for a cancellation, of those that wait."""
 
@@ -94,7 +92,8 @@ class ResourceStore:
     Attributes:
         values: variables by name, and the counters of random operations.
         resources: host objects by name (queues, tables, ...).
-        growth: the changes of rows that dynamic tables ask for.
+        before_take: called under the mutex before a run is given the values of names, if it is set:
+            it may change them.
         lock: held while values change; waits until no run changes any.
         making: held while a resource is created.
         mutex: held while the store itself changes.
@@ -106,14 +105,14 @@ class ResourceStore:
     ) -> None:
         self.values: dict[str, Any] = {}
         self.resources: dict[Any, Any] = {} if resources is None else resources
-        self.growth = RowGrowth()
+        self.before_take: Callable[[dict[str, Any], Sequence[str]], None] | None = None
         self.making = making or threading.RLock()
         self.mutex = threading.RLock()
         self.lock = _Lock(self)
         self.depth = 0
         self._settled = threading.Condition(self.mutex)
         self._changing: set[str] = set()
-        self._waiting: dict[int, Access] = {}  # in the order of their coming
+        self._waiting: dict[int, Access] = {}  # in order of arrival
         self._tickets = itertools.count()
         self._being_read: Counter[int] = Counter()
 
@@ -197,7 +196,7 @@ class ResourceStore:
         """Discards everything, and closes resources that can be closed."""
         with self.lock:
             self.values.clear()
-            self.growth = RowGrowth()
+            self.before_take = None
         for resource in list(self.resources.values()):
             close = getattr(resource, "close", None)
             if close is not None:

@@ -7,10 +7,8 @@ convert the feeds, call the segments and convert the results.
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -18,53 +16,30 @@ import numpy as np
 from estimatorkit.core import ports
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
-from estimatorkit.core.errors import CancelledError, InvalidArgumentError, value_error
+from estimatorkit.core.errors import CancelledError, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.cancellation import park_daemon_threads, watch
-from estimatorkit.runtime.executor import RunPlan
+from estimatorkit.lazy import Port
 from estimatorkit.runtime.lower import trace_segment
-from estimatorkit.runtime.partial_run import PartialRun
-from estimatorkit.runtime.placement import available
 from estimatorkit.runtime.prepared_run import (
-    Feeds,
-    Fetches,
     PreparedRun,
-    converted_feed_keys,
     converted_feeds,
     structure_key,
 )
 from estimatorkit.runtime.session_config import read_config
-from estimatorkit.runtime.targets import target_of
-from estimatorkit.runtime.timeline import Trace
+from estimatorkit.runtime.state import RunPlan, State
+from estimatorkit.runtime.targets import Target, target_of
+from estimatorkit.runtime.xla.at_exit import park_daemon_threads, watch
+from estimatorkit.runtime.xla.placement import Placer, SessionDevice, session_devices
+from estimatorkit.runtime.xla.timeline import Trace
+
+if TYPE_CHECKING:
+    from estimatorkit.runtime.steps.partial_run import PartialRun
+
+_partial_run = Port("partial_run")
 
 _LARGE = 1 << 20
 """The size in bytes from which a restored variable is transferred to its device immediately."""
-
-
-@dataclass(frozen=True)
-class SessionDevice:
-    """A device that a session can use.
-
-    Attributes:
-        name: its full name, '/job:localhost/replica:0/task:0/device:CPU:0'.
-        device_type: 'CPU', 'GPU' or 'TPU'.
-        device: the JAX device. Not in TensorFlow.
-    """
-
-    name: str
-    device_type: str
-    device: Any = field(repr=False)
-
-    @property
-    def memory_limit_bytes(self) -> int:
-        """Bytes of memory for arrays; 0 if unknown."""
-        return int((self.device.memory_stats() or {}).get("bytes_limit", 0))
-
-    @property
-    def incarnation(self) -> int:
-        """A number that identifies the device in this process."""
-        return int(self.device.id)
 
 
 class Session:
@@ -97,16 +72,17 @@ class Session:
         self.config = config
         self._options = read_config(config)
         self._target = target
-        self._opened = opened = target_of(target, self._options.timeout)
-        self.state = opened.open_state(self.graph, self._options.placer)
-        # Another session's values may be anywhere.
-        self.state.several_devices = bool(target) and len(available()) > 1
+        self._opened = target_of(target, self._options.timeout)
+        self.state = self._open_state(self._opened, self._options.placer)
         self._runs: dict[Any, PreparedRun] = {}
         self._preparing = threading.Lock()
         self._closed = False
         self._stopped = False
         self._entered: list[Any] = []
         watch(self)
+
+    def _open_state(self, target: Target, placer: Placer) -> State:
+        return target.open_state(self.graph, placer)
 
     @property
     def sess_str(self) -> str:
@@ -181,14 +157,14 @@ class Session:
             key = (kind, fetches, *(feed_dict or ()))
         try:
             run = self._runs.get(key)
-        except TypeError:  # a nested structure cannot be a key as it is
+        except TypeError:  # a nested structure cannot be a dict key as it is
             run = None
             key = (structure_key(fetches), *(feed_dict or ()))
             run = self._runs.get(key)
         if self._stopped:
             self._check_open()
         if run is None:
-            with self._preparing:  # threads that begin together compile once
+            with self._preparing:  # threads that start together compile once
                 run = self._runs.get(key)
                 if run is None:
                     run = self._runs[key] = self._prepare(fetches, tuple(feed_dict or ()))
@@ -211,7 +187,7 @@ class Session:
         """A run with a deadline, a trace, or its partition graph."""
         timeout = getattr(options, "timeout_in_ms", 0) / 1000
         trace = Trace() if getattr(options, "trace_level", 0) and metadata is not None else None
-        with self.state.deadline(timeout or self._options.timeout):
+        with self.state.cancellation.deadline(timeout or self._options.timeout):
             results = run(feed_dict, trace)
         if metadata is not None:
             metadata.Clear()
@@ -313,16 +289,9 @@ class Session:
         Raises:
             InvalidArgumentError: there is nothing to fetch or to run.
         """
-        if self._stopped:
-            self._check_open()
-        wanted = Fetches(self.graph, fetches)
-        given = Feeds(self.graph, converted_feed_keys(feeds or ()))
-        return PartialRun(
-            wanted.tensors,
-            wanted.targets,
-            given.tensors,
-            self.state,
-        )
+        self._check_open()
+        run: PartialRun = _partial_run.PartialRun(self.graph, self.state, fetches, feeds or ())
+        return run
 
     def partial_run(
         self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
@@ -333,28 +302,12 @@ class Session:
             InvalidArgumentError: a fetch or feed was not declared or is repeated, or the handle is
                 invalid.
         """
-        if self._stopped:
-            self._check_open()
-        if not isinstance(handle, PartialRun):
-            raise InvalidArgumentError(
-                *(None, None),
-                f"Must run 'setup' before performing partial runs! Received handle {handle!r}",
-            )
-        wanted = Fetches(self.graph, fetches)
-        feed_dict = converted_feeds(feed_dict)
-        given = Feeds(self.graph, tuple(feed_dict or ()))
-        values = given.convert(list((feed_dict or {}).values()))
-        found = handle(
-            wanted.tensors, wanted.targets, dict(zip(given.tensors, values, strict=True))
-        )
-        return wanted.pack(found)
+        self._check_open()
+        return _partial_run.run_part(handle, fetches, feed_dict)
 
     def list_devices(self) -> list[SessionDevice]:
         """This process's devices, the default one first."""
-        return [
-            SessionDevice(f"/job:localhost/replica:0/task:0{name}", name.split(":")[1], device)
-            for name, device in available().items()
-        ]
+        return session_devices()
 
     def load_variable(self, variable: Any, value: Any, copy: bool = True) -> None:
         """Sets the value of a variable.
@@ -377,12 +330,12 @@ class Session:
                 made_at=variable.op.source,
             )
         name = variable.op.name
-        if copy:  # donation must not reach into the caller's array
+        if copy:  # donation must not reach the caller's array
             array = np.array(array)
         elif array.nbytes >= _LARGE and not variable.dtype.on_host:
             with x64():
                 array = self.state.initial(name, array, None)
-                array.block_until_ready()  # then the host's memory is free
+                array.block_until_ready()  # then the host's copy can be freed
         self.state.put(name, array)
 
     # -- life
@@ -438,35 +391,4 @@ class Session:
         return f"<Session of {self.graph!r}>"
 
 
-class InteractiveSession(Session):
-    """A session that is the default session until it is closed, for shells and notebooks."""
-
-    _open: ClassVar[int] = 0  # sessions that are not closed
-
-    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
-        super().__init__(target, graph, config)
-        if InteractiveSession._open:
-            warnings.warn(
-                "An interactive session is already active. This can cause out-of-memory errors in "
-                "some cases. You must explicitly call `InteractiveSession.close()` to release "
-                "resources held by the other session(s).",
-                stacklevel=2,
-            )
-        InteractiveSession._open += 1
-        self._default = default_session(self, enforce_nesting=False)
-        self._default.__enter__()
-        self._graph_context = None if graph is None else graph.as_default()
-        if self._graph_context is not None:
-            self._graph_context.__enter__()
-
-    def close(self) -> None:
-        """Closes the session; it is no longer the default."""
-        if not self._closed:
-            if self._graph_context is not None:
-                self._graph_context.__exit__(None, None, None)
-            self._default.__exit__(None, None, None)
-            InteractiveSession._open -= 1
-        super().close()
-
-
-__all__ = ["InteractiveSession", "Session", "get_default_session"]
+__all__ = ["Session", "get_default_session"]

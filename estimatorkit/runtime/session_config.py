@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.errors import type_error
-from estimatorkit.runtime.placement import Placer, set_cpu_devices
+from estimatorkit.runtime.xla.placement import Placer, set_cpu_devices
 
 _logger = logging.getLogger("estimatorkit")
 
 _IN_EFFECT = {
     *("allow_soft_placement", "log_device_placement", "device_count", "operation_timeout_in_ms"),
     "graph_options",
-    "device_filters",  # a task of a cluster reaches the parameter servers and itself, and no others
+    "device_filters",  # a task reaches the parameter servers and itself, and no others
 }
 _told: set[str] = set()
 
@@ -49,7 +49,7 @@ def read_config(config: Any) -> SessionOptions:
     """
     if config is None:
         return SessionOptions(Placer())
-    from estimatorkit.runtime.protos import ConfigProto, OptimizerOptions
+    from tensorboard.compat.proto.config_pb2 import ConfigProto, OptimizerOptions
 
     if not isinstance(config, ConfigProto):
         raise type_error(

@@ -14,10 +14,10 @@ from typing import Protocol
 from estimatorkit.core.errors import NotFoundError
 from estimatorkit.core.graph import Graph
 from estimatorkit.lazy import Port
-from estimatorkit.runtime.executor import State
-from estimatorkit.runtime.loop import LocalStepLoop
-from estimatorkit.runtime.placement import Placer
+from estimatorkit.runtime.local_state import LocalState
 from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.state import State
+from estimatorkit.runtime.xla.placement import Placer, available
 
 
 class Cluster(Protocol):
@@ -49,11 +49,11 @@ class Target:
 
     def open_state(self, graph: Graph, placer: Placer) -> State:
         """The state of a new session."""
-        if self.cluster is None:
-            state = State(graph, placer, self.held)
-            state.step_loop = LocalStepLoop
-            return state
-        return self.cluster.open_state(graph, placer, self.held)
+        if self.cluster is not None:
+            return self.cluster.open_state(graph, placer, self.held)
+        # Another session's values may be anywhere.
+        anywhere = self.shared and len(available()) > 1
+        return LocalState(graph, placer, self.held, anywhere)
 
     def leave(self) -> None:
         """Called by a session that closes."""

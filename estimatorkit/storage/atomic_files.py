@@ -1,8 +1,8 @@
 """Atomic files: write to a temporary, sync, rename, sync the folder.
 
-Temporaries are beside their targets (`NAME.tmp-PID-RANDOM`). Removal renames to such a name, then
-deletes. Readers therefore never see partial files, and `remove_stale_temporaries` recognizes what
-killed writers left behind. `os_errors` converts `OSError`s to the package's errors.
+Temporary files (`NAME.tmp-PID-RANDOM`) are next to their targets. Removal renames to such a name,
+then deletes. Readers therefore never see partial files, and `remove_stale_temporaries` recognizes
+what killed writers left behind. `os_errors` converts `OSError`s to the package's errors.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from estimatorkit.core import errors
 _TEMPORARY = re.compile(r"\.tmp-(?P<pid>[0-9]+)-[0-9a-f]{8}$")
 _STALE_SECONDS = 86400.0  # a process id may be reused; no save takes a day
 
-# The current temporaries of this process. Others with our process id are from an earlier process:
-# in a container, the trainer is often process 1 each time.
+# This process's current temporary files. Others with our process id are from an earlier process: in
+# a container, the trainer is often process 1 every time.
 _in_progress: set[str] = set()
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
@@ -161,11 +161,11 @@ def _delete(path: Path) -> None:
 
 def _is_running(pid: int) -> bool:
     if sys.platform == "win32":
-        return True  # there os.kill(pid, 0) would end the process: age alone decides
+        return True  # on Windows os.kill(pid, 0) would end the process: only age decides
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
-        return True  # another user's process, or no process id at all
+        return True  # another user's process, or not a process id
     return True

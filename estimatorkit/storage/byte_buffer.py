@@ -67,8 +67,8 @@ class ByteBuffer:
     def ints(self, starts: _Array, sizes: _Array) -> tuple[_Array, _Array, _Array]:
         """Decodes packed int64 lists; returns counts, all values, and the malformed lists."""
         data = self._gathered(starts, sizes, 1)
-        last = data < 128  # the last byte of a number
-        if last.all():  # as labels are: one byte each
+        last = data < 128  # the last byte of each number
+        if last.all():  # such as labels: one byte each
             return sizes, data.astype(np.int64), _NO_LISTS
         ends = np.flatnonzero(last)
         after = np.cumsum(sizes)

@@ -70,8 +70,8 @@ from estimatorkit.storage.tensorflow_checkpoint import (
 
 SHARD_BYTES = 2 << 30
 _STEP = re.compile(r"-([0-9]+)$")
-# A reader whose checkpoint is removed retries with the newer one at once. Ten times in a row means
-# that checkpoints are removed faster than they can be read.
+# A reader whose checkpoint is removed retries with the newer one at once. Ten failures in a row
+# mean that checkpoints are removed faster than they can be read.
 _ATTEMPTS = 10
 
 AnyPath = str | os.PathLike[str]

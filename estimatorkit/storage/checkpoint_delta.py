@@ -25,7 +25,7 @@ _ROWS, _VALUES = ":rows", ":values"  # no variable's name has a colon
 
 
 def write_checkpoint_delta(base_path: AnyPath, checkpoint_path: AnyPath, path: AnyPath) -> str:
-    """Writes what a checkpoint changes of an earlier one of the same training.
+    """Writes the changes of a checkpoint since an earlier one of the same training.
 
     Both are read into memory. The delta's size follows from the rows that differ; a table of which
     more than half did is stored whole. Not in TensorFlow.

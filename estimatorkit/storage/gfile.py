@@ -240,8 +240,8 @@ class GFile:
     """A file that is opened on first use (`tf.io.gfile.GFile`).
 
     It is a context manager, and iterates over lines. As in TensorFlow, reading and writing have
-    positions of their own: what is written goes to the beginning of a new file, or with 'a' to the
-    end of the old one, wherever it is read. A file that is never written to is left alone.
+    separate positions: writes go to the beginning of a new file, or with 'a' to the
+    end of the existing one, wherever it is read. A file that is never written to is unchanged.
 
     Args:
         name: the file.

@@ -49,7 +49,7 @@ def _to_float(text: bytes) -> float:
     if not _UNCOMMON.search(text):
         return float(text)
     whole = _HEXADECIMAL.fullmatch(text)
-    if whole is None:  # digit groups and 'infinity' are Python's own
+    if whole is None:  # Python also accepts digit groups and 'infinity'
         raise ValueError(text)
     return float(int(whole[1], 16))
 

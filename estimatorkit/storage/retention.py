@@ -169,7 +169,7 @@ class CheckpointRotation:
             try:
                 remove_checkpoint(self._directory / old)
             except errors.NotFoundError:
-                pass  # someone has removed it
+                pass  # another process has removed it
             except errors.OpError as error:
                 logging.getLogger("estimatorkit").warning(
                     "could not remove an old checkpoint: %s", error

@@ -19,7 +19,7 @@ from estimatorkit.storage.wire import crc32c, fixed32, masked, varint
 
 MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
-_TRAILER = 5  # the compression's byte, the checksum
+_TRAILER = 5  # compression type (1 byte) and checksum
 _PLAIN, _SNAPPY = 0, 1
 
 

@@ -112,7 +112,7 @@ def tensor_value(proto: Any) -> NDArray[Any]:
             raise ValueError(f"a tensor of shape {shape} lists {flat.size} values only.")
         whole = np.empty(count, flat.dtype)
         whole[: flat.size] = flat
-        # Nothing listed means zeros.
+        # An empty list means zeros.
         whole[flat.size :] = flat[-1] if flat.size else b"" if dtype.kind == "s" else 0
         flat = whole
     return flat.reshape(shape)

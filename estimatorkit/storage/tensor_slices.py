@@ -65,7 +65,7 @@ class Stored:
 def parse_shape(message: bytes) -> tuple[int, ...]:
     """Parses a `TensorShapeProto` that must be fully defined."""
     shape = tuple(signed(numbers(dim).get(1, 0)) for dim in messages(message, 2))
-    # NumPy counts bytes, ignoring zero dimensions, in 63 bits; 16 is the largest element size.
+    # NumPy counts bytes in 63 bits, ignoring zero dimensions; 16 is the largest element size.
     size = math.prod(dim for dim in shape if dim) * 16
     if any(dim < 0 for dim in shape) or len(shape) > _MOST_DIMENSIONS or size >= 1 << 63:
         raise ValueError(f"{list(shape)[:8]} is not a valid shape")
@@ -122,7 +122,7 @@ def assemble(
         at = tuple(
             slice(start, None if length == _ALL else start + length) for start, length in piece
         )
-        result[at] = array[()]  # a string itself, where there are no dimensions
+        result[at] = array[()]  # a scalar is the string itself
         covered[at] = True
     if not covered.all():
         raise ValueError(f"the slices do not cover the shape {list(stored.shape)}")

@@ -7,7 +7,6 @@ from estimatorkit.train.optimizers.optimizers import (
     RMSPropOptimizer as RMSPropOptimizer, RowwiseAdagradOptimizer as RowwiseAdagradOptimizer,
 )
 from estimatorkit.train.optimizers.optimizer import Optimizer as Optimizer
-from estimatorkit.train.optimizers.contrib_optimizers import LazyAdamOptimizer as LazyAdamOptimizer
 from estimatorkit.train.optimizers.optax_optimizer import OptaxOptimizer as OptaxOptimizer
 from . import experimental as experimental
 from estimatorkit.train.global_steps import (
@@ -25,28 +24,10 @@ from estimatorkit.train.hooks.hooks import (
 from estimatorkit.train.hooks.checkpoint_hooks import (
     CheckpointSaverHook as CheckpointSaverHook, CheckpointSaverListener as CheckpointSaverListener,
 )
-from estimatorkit.train.sessions.monitored_training import (
-    MonitoredTrainingSession as MonitoredTrainingSession,
-)
-from estimatorkit.train.sessions.monitored_session import (
-    MonitoredSession as MonitoredSession, SingularMonitoredSession as SingularMonitoredSession,
-)
-from estimatorkit.train.sessions.session_creators import (
-    ChiefSessionCreator as ChiefSessionCreator, SessionCreator as SessionCreator,
-    WorkerSessionCreator as WorkerSessionCreator,
-)
 from estimatorkit.train.sessions.scaffold import Scaffold as Scaffold
-from estimatorkit.train.sessions.session_manager import SessionManager as SessionManager
-from estimatorkit.train.sessions.supervisor import (
-    basic_train_loop as basic_train_loop, Supervisor as Supervisor,
-)
-from estimatorkit.train.optimizers.sync_replicas_optimizer import (
-    SyncReplicasOptimizer as SyncReplicasOptimizer,
-)
 from estimatorkit.distribute.cluster_spec import ClusterSpec as ClusterSpec
 from estimatorkit.distribute.device_setter import replica_device_setter as replica_device_setter
 from estimatorkit.distribute.tasks.server import Server as Server
-from estimatorkit.train.hooks.profiler_hook import ProfilerHook as ProfilerHook
 from estimatorkit.train.hooks.session_hooks import (
     FeedFnHook as FeedFnHook, FinalOpsHook as FinalOpsHook,
     GlobalStepWaiterHook as GlobalStepWaiterHook,
@@ -64,7 +45,6 @@ from estimatorkit.train.optimizers.schedules import (
 )
 from estimatorkit.train.saving.saver import import_meta_graph as import_meta_graph, Saver as Saver
 from estimatorkit.train.saving.object_checkpoint import Checkpoint as Checkpoint
-from estimatorkit.train.saving.checkpoint_manager import CheckpointManager as CheckpointManager
 from estimatorkit.train.saving.meta_graph import export_meta_graph as export_meta_graph
 from estimatorkit.interop.graph_util import write_graph as write_graph
 from estimatorkit.interop.summary_writer import summary_iterator as summary_iterator
@@ -76,17 +56,6 @@ from estimatorkit.train.queues.queue_runner import (
     start_queue_runners as start_queue_runners,
 )
 from estimatorkit.train.queues import queue_runner as queue_runner
-from estimatorkit.train.queues.input_producers import (
-    input_producer as input_producer, limit_epochs as limit_epochs,
-    match_filenames_once as match_filenames_once, range_input_producer as range_input_producer,
-    slice_input_producer as slice_input_producer, string_input_producer as string_input_producer,
-)
-from estimatorkit.train.queues.batching import (
-    batch as batch, batch_join as batch_join, maybe_batch as maybe_batch,
-    maybe_batch_join as maybe_batch_join, maybe_shuffle_batch as maybe_shuffle_batch,
-    maybe_shuffle_batch_join as maybe_shuffle_batch_join, shuffle_batch as shuffle_batch,
-    shuffle_batch_join as shuffle_batch_join,
-)
 from estimatorkit.storage.example_proto import (
     BytesList as BytesList, Example as Example, Feature as Feature, FeatureList as FeatureList,
     FeatureLists as FeatureLists, Features as Features, FloatList as FloatList,
@@ -96,10 +65,6 @@ from estimatorkit.storage.checkpoint import (
     checkpoint_exists as checkpoint_exists, latest_checkpoint as latest_checkpoint,
     list_variables as list_variables, load_variable as load_variable,
     remove_checkpoint as remove_checkpoint,
-)
-from estimatorkit.storage.checkpoint_delta import (
-    apply_checkpoint_delta as apply_checkpoint_delta,
-    write_checkpoint_delta as write_checkpoint_delta,
 )
 from estimatorkit.storage.checkpoint_state import (
     CheckpointState as CheckpointState,
@@ -119,6 +84,11 @@ from estimatorkit.train.optimizers.moving_averages import (
     ExponentialMovingAverage as ExponentialMovingAverage,
 )
 from tensorboard.compat.proto.saver_pb2 import SaverDef as SaverDef
+from estimatorkit.storage.checkpoint_delta import (
+    apply_checkpoint_delta as apply_checkpoint_delta,
+    write_checkpoint_delta as write_checkpoint_delta,
+)
+from estimatorkit.compat.names.train import *
 
 piecewise_constant_decay = piecewise_constant
 NewCheckpointReader = CheckpointReader

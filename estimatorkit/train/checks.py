@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.runtime.step_checks import STEP_CHECKS, StepCheck, step_checks
+from estimatorkit.runtime.steps.step_checks import STEP_CHECKS, StepCheck, step_checks
 
 
 def add_step_check(

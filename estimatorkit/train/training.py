@@ -21,7 +21,7 @@ from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.data.sharded_dataset import has_more, report_trained, shared_iterators
 from estimatorkit.distribute.replicas.replicas import INTERRUPTED, PeerStopped
 from estimatorkit.logger import logger
-from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
+from estimatorkit.runtime.loop import Steps, StepSpec
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import StepCheck, step_checks
 from estimatorkit.train.global_steps import get_global_step
@@ -80,7 +80,7 @@ class CheckedLoop:
             return cursor_of(state, op.attrs["iterator"])
 
         spec = StepSpec(self._watched, self._targets, self._after, source, name, watched)
-        self.loop: StepLoop = state.step_loop(state, spec)
+        self.loop = state.step_loop(spec)
         self._most = 1
         self.is_interrupted = False
         """Whether another process ended the steps early because it received SIGTERM."""
@@ -392,7 +392,7 @@ def _run_asked(
         feeds.update(feed_dict)
     options = _merged([options, *(each.args.options for each in asked if each.args is not None)])
     if options is not None and run_metadata is None:
-        from estimatorkit.runtime.protos import RunMetadata
+        from estimatorkit.interop.protos import RunMetadata
 
         run_metadata = RunMetadata()
     wanted = [each.fetches for each in asked]

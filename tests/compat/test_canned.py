@@ -24,7 +24,7 @@ TRAIN = tf.estimator.ModeKeys.TRAIN
         (None, dnn._dnn_model_fn, tf.contrib.estimator.regression_head),
     ],
 )
-def test_model_functions_of_deep_networks(builder: Any, model_fn: Any, make_head: Any) -> None:
+def test_dnn_model_functions(builder: Any, model_fn: Any, make_head: Any) -> None:
     features = {"x": tf.constant([[1.0], [2.0]])}
     with tf.Graph().as_default():
         features = {"x": tf.constant([[1.0], [2.0]])}
@@ -49,7 +49,7 @@ def test_model_functions_of_deep_networks(builder: Any, model_fn: Any, make_head
             assert {variable.op.name for variable in tf.trainable_variables()} == made
 
 
-def test_devices_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert estimator._get_replica_device_setter(tf.estimator.RunConfig()) is None
     cluster = {"chief": ["a:1"], "ps": ["b:1", "c:1"], "worker": ["d:1"]}
     config = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
@@ -62,7 +62,7 @@ def test_devices_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.device for each in (first, second, total)] == places
 
 
-def test_evaluations_written_by_hand(tmp_path: Path) -> None:
+def test_manual_evaluation(tmp_path: Path) -> None:
     estimator._write_dict_to_summary(str(tmp_path), {"loss": 0.5, "global_step": 3}, 3)
     (file,) = tmp_path.glob("*tfevents*")
     written = {
@@ -73,7 +73,7 @@ def test_evaluations_written_by_hand(tmp_path: Path) -> None:
     assert written == {"loss": (3, 0.5)}
 
 
-def test_what_an_input_fn_returned() -> None:
+def test_parse_input_fn_result() -> None:
     with tf.Graph().as_default():
         tensors = tf.constant([1]), tf.constant([2])
         assert util.parse_input_fn_result(tensors) == (*tensors, [])
@@ -87,7 +87,7 @@ def test_what_an_input_fn_returned() -> None:
             util.parse_input_fn_result((1, 2, 3))
 
 
-def test_fraction_of_zero() -> None:
+def test_fraction_of_zeros() -> None:
     fraction = linear._compute_fraction_of_zero
     with tf.Graph().as_default(), tf.Session() as session:
         mixed = [[tf.constant([0.0, 0, 1, 1, 1])], tf.constant([0, 0, 0, 0, 1])]
@@ -118,7 +118,7 @@ def test_optimizers_by_name() -> None:
         optimizers.get_optimizer_instance_v2((1, 2))
 
 
-def test_kmeans_of_contrib_gives_squares(tmp_path: Path) -> None:
+def test_contrib_kmeans_returns_squared_distances(tmp_path: Path) -> None:
     points = np.array([[0.0, 0.0], [3.0, 4.0]], np.float32)
 
     def input_fn() -> Any:
@@ -136,7 +136,7 @@ def test_kmeans_of_contrib_gives_squares(tmp_path: Path) -> None:
         np.testing.assert_array_equal(session.run(parsed), [[3.0, 4.0]])
 
 
-def test_names_of_private_estimator_modules(tmp_path: Path) -> None:
+def test_private_estimator_module_names(tmp_path: Path) -> None:
     from estimatorkit.compat.v1.python.estimator.export import export
 
     from estimatorkit.compat.v1.python.estimator import estimator, run_config

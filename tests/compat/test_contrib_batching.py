@@ -1,4 +1,4 @@
-"""`contrib.training`: buckets of examples, and sampled batches, by way of queues."""
+"""`contrib.training`: bucketing and sampled batches through queues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def numbers(count: int) -> Any:
     return tf.train.range_input_producer(count, 1, shuffle=False).dequeue()
 
 
-def test_buckets_have_batches_of_their_own() -> None:
+def test_buckets_are_batched_separately() -> None:
     with tf.Graph().as_default():
         number = numbers(12)
         row = tf.fill([number % 3 + 1], number)
@@ -49,7 +49,7 @@ def test_buckets_have_batches_of_their_own() -> None:
         np.testing.assert_array_equal(batch["row"][:, 0], batch["n"])
 
 
-def test_buckets_of_several_sizes_and_the_last_batches() -> None:
+def test_bucket_batch_sizes_and_final_batches() -> None:
     with tf.Graph().as_default():
         number = numbers(10)
         keep = tf.not_equal(number, 4)
@@ -87,7 +87,7 @@ def test_buckets_of_sparse_examples() -> None:
     ]
 
 
-def test_buckets_by_length() -> None:
+def test_bucket_by_sequence_length() -> None:
     with tf.Graph().as_default():
         length = numbers(9)
         lengths, row = training.bucket_by_sequence_length(
@@ -104,7 +104,7 @@ def test_buckets_by_length() -> None:
         np.testing.assert_array_equal(rows.sum(axis=1), each)
 
 
-def test_what_buckets_refuse() -> None:
+def test_bucket_errors() -> None:
     with tf.Graph().as_default():
         x = tf.constant(1)
         for arguments, words in (
@@ -158,7 +158,7 @@ def test_stratified_sampling(initial: Any) -> None:
     assert 0.37 < late.mean() < 0.63
 
 
-def test_what_stratified_sampling_refuses() -> None:
+def test_stratified_sampling_errors() -> None:
     with tf.Graph().as_default():
         rows, label = [tf.ones([1, 2])], tf.constant(1)
         with pytest.raises(ValueError, match="same length"):

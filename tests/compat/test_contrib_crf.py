@@ -41,7 +41,7 @@ def log_sum(values: Any) -> float:
     return float(np.log(np.sum(np.exp(list(values)))))
 
 
-def test_scores_and_the_likeliest_tags(data: dict[str, Any]) -> None:
+def test_scores_and_viterbi_decoding(data: dict[str, Any]) -> None:
     scores, after, tags = data["scores"], data["transitions"], data["tags"]
     with tf.Session() as session:
         likelihood, given = crf.crf_log_likelihood(scores, tags, LENGTHS, after)

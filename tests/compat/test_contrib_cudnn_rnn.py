@@ -1,4 +1,4 @@
-"""`contrib.cudnn_rnn` against the cells that it is made of, and NumPy."""
+"""`contrib.cudnn_rnn` against equivalent cells and NumPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS = np.random.RandomState(0).randn(4, 2, 3).astype(np.float32)
 
 
 @pytest.mark.slow
-def test_an_lstm_of_two_layers_and_directions() -> None:
+def test_bidirectional_two_layer_lstm() -> None:
     with tf.Graph().as_default():
         layer = cudnn_rnn.CudnnLSTM(2, 5, direction="bidirectional")
         outputs, (h, c) = layer(STEPS, training=False)
@@ -39,7 +39,7 @@ def test_an_lstm_of_two_layers_and_directions() -> None:
     np.testing.assert_allclose(got[3], [each.c for each in states], rtol=1e-5)
 
 
-def test_a_gru_continues_from_a_state_and_ends_with_each_sequence() -> None:
+def test_gru_with_initial_state_and_sequence_lengths() -> None:
     with tf.Graph().as_default():
         layer = cudnn_rnn.CudnnGRU(1, 2, kernel_initializer=tf.constant_initializer(0.5), name="g")
         start = np.ones([1, 2, 2], np.float32)
@@ -59,6 +59,6 @@ def test_a_gru_continues_from_a_state_and_ends_with_each_sequence() -> None:
 @pytest.mark.parametrize(
     "arguments", [{"direction": "up"}, {"input_mode": "skip_input"}, {"dtype": tf.int32}]
 )
-def test_arguments_that_are_refused(arguments: Any) -> None:
+def test_invalid_arguments_raise(arguments: Any) -> None:
     with pytest.raises(ValueError, match=f"Invalid {next(iter(arguments))}"):
         cudnn_rnn.CudnnRNNTanh(1, 2, **arguments)

@@ -34,7 +34,7 @@ def test_transformations() -> None:
     assert data.AUTOTUNE == tf.data.AUTOTUNE == tf.data.experimental.AUTOTUNE
 
 
-def test_iterators_are_saved_without_asking() -> None:
+def test_iterators_are_saved_implicitly() -> None:
     iterator = tf.data.Dataset.range(5).make_one_shot_iterator()
     saveable = tf.contrib.data.make_saveable_from_iterator(iterator)
     tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, saveable)
@@ -42,7 +42,7 @@ def test_iterators_are_saved_without_asking() -> None:
     assert tf.train.Saver() is not None
 
 
-def test_strings_and_their_places() -> None:
+def test_string_lookup() -> None:
     words = tf.constant(["b", "x"])
     places = tf.contrib.lookup.string_to_index(words, ["a", "b"], default_value=7)
     names = tf.contrib.lookup.index_to_string(places, ["a", "b"])

@@ -1,4 +1,4 @@
-"""`tf.distribute` and `tf.contrib.distribute`: names, single devices, and what is refused."""
+"""`tf.distribute` and `tf.contrib.distribute`: names, single devices and errors."""
 
 from __future__ import annotations
 
@@ -56,13 +56,11 @@ def alone() -> Any:
     ],
     ids=["one device", "parameter servers", "experimental", "central storage", "config"],
 )
-def test_a_single_replica_trains_as_without_a_strategy(
-    arguments: dict[str, Any], alone: Any
-) -> None:
+def test_single_replica_matches_no_strategy(arguments: dict[str, Any], alone: Any) -> None:
     np.testing.assert_array_equal(trained(**arguments)[0], alone)
 
 
-def test_one_device_is_where_the_model_is_built() -> None:
+def test_one_device_strategy_places_model() -> None:
     for strategy in (
         tf.distribute.OneDeviceStrategy("device:CPU:0"),
         tf.distribute.MirroredStrategy(["/cpu:0"]),
@@ -70,7 +68,7 @@ def test_one_device_is_where_the_model_is_built() -> None:
         assert trained(train_distribute=strategy)[1] == ["/device:CPU:0"]
 
 
-def test_tables_may_name_what_is_refused() -> None:
+def test_refused_classes_may_be_listed_in_tables() -> None:
     table = {
         name: getattr(contrib, name)
         for name in (
@@ -86,13 +84,13 @@ def test_tables_may_name_what_is_refused() -> None:
             strategy("resolver", steps_per_run=2)
 
 
-def test_older_names() -> None:
+def test_legacy_names() -> None:
     assert contrib.get_distribution_strategy is tf.distribute.get_strategy
     assert contrib.get_tower_context is tf.distribute.get_replica_context
     assert contrib.AllReduceCrossTowerOps(num_packs=2).kwargs == {"num_packs": 2}
 
 
-def test_what_is_refused() -> None:
+def test_errors() -> None:
     strategy = contrib.OneDeviceStrategy("/cpu:0")
     both = contrib.DistributeConfig(strategy)
     with pytest.raises(ValueError, match=r"Either `train_distribute` or"):
@@ -106,7 +104,7 @@ def test_what_is_refused() -> None:
         contrib.run_standard_tensorflow_server()
 
 
-def test_a_config_is_copied_with_its_strategies() -> None:
+def test_config_copies_strategies() -> None:
     strategy = contrib.OneDeviceStrategy("/cpu:0")
     config = tf.estimator.RunConfig(
         experimental_distribute=contrib.DistributeConfig(strategy, strategy)
@@ -115,7 +113,7 @@ def test_a_config_is_copied_with_its_strategies() -> None:
     assert copied.train_distribute is copied.eval_distribute is strategy
 
 
-def test_the_standard_server_serves_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_server_serves_task(monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Any] = []
     monkeypatch.setattr(
         "estimatorkit.compat.contrib.distribute.Server",

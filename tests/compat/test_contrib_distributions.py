@@ -1,4 +1,4 @@
-"""`contrib.distributions` beyond `distributions`: draws, densities, divergences."""
+"""`contrib.distributions` beyond `distributions`: samples, densities, divergences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import estimatorkit.compat.v1 as tf
 ds = tf.contrib.distributions
 
 
-def test_one_hot_vectors() -> None:
+def test_one_hot_categorical() -> None:
     probs = np.array([[0.5, 0.2, 0.3], [0.1, 0.0, 0.9]], np.float32)
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(3)
@@ -33,7 +33,7 @@ def test_one_hot_vectors() -> None:
     assert same[0] == 0.0
 
 
-def test_normal_vectors() -> None:
+def test_multivariate_normal() -> None:
     loc, scale = np.array([0.5, -1.0], np.float32), np.array([[1.0, 2.0], [0.5, 3.0]], np.float32)
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(3)
@@ -73,12 +73,12 @@ def test_scales(arguments: Any, wanted: list[float]) -> None:
         assert session.run(ds.MultivariateNormalDiag(**arguments).stddev()).tolist() == wanted
 
 
-def test_vectors_without_a_length() -> None:
+def test_vectors_of_unknown_length() -> None:
     with tf.Graph().as_default(), pytest.raises(ValueError, match="loc or scale_diag"):
         ds.MultivariateNormalDiag(scale_identity_multiplier=2.0)
 
 
-def test_a_batch_as_one_distribution() -> None:
+def test_independent() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         pixels = ds.Independent(ds.Bernoulli(logits=np.zeros([2, 3, 4], np.float32)), 2)
         assert (pixels.batch_shape.as_list(), pixels.event_shape.as_list()) == ([2], [3, 4])
@@ -98,7 +98,7 @@ def test_a_batch_as_one_distribution() -> None:
     np.testing.assert_allclose([difference, divergence], np.zeros([2, 2]), atol=1e-6)
 
 
-def test_shapes_that_are_known_when_it_runs() -> None:
+def test_dynamic_shapes() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         given = tf.placeholder_with_default(np.zeros([2, 3], np.float32), [None, None])
         made = ds.Independent(ds.Normal(given, 1.0), 1)

@@ -1,4 +1,4 @@
-"""`contrib.framework`: checks of tensors, what argument scopes tell of themselves."""
+"""`contrib.framework`: tensor checks and argument scopes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_sums_and_squeezed_dimensions() -> None:
         framework.reduce_sum_n([])
 
 
-def test_integer_scalars() -> None:
+def test_scalar_int_assertions() -> None:
     scalar = tf.constant(3, tf.int64)
     assert framework.assert_scalar_int(scalar) is scalar
     with pytest.raises(ValueError, match="Expected integer type"):
@@ -38,7 +38,7 @@ def test_integer_scalars() -> None:
         framework.assert_scalar_int(tf.constant([3]))
 
 
-def test_shapes_that_are_known() -> None:
+def test_static_shapes() -> None:
     tensor = tf.ones([2, 3])
     assert framework.with_shape([2, 3], tensor) is tensor
     assert framework.with_same_shape(tf.zeros([2, 3]), tensor) is tensor
@@ -53,7 +53,7 @@ def test_shapes_that_are_known() -> None:
             framework.with_shape(shape, tensor)
 
 
-def test_shapes_that_are_known_when_run() -> None:
+def test_dynamic_shapes() -> None:
     fed: Any = tf.placeholder(tf.float32, [None, 2])
     other = tf.placeholder(tf.float32, [None, 2])
     listed = framework.with_shape([1, 2], fed)
@@ -70,7 +70,7 @@ def test_shapes_that_are_known_when_run() -> None:
             session.run(never, feeds)
 
 
-def test_what_argument_scopes_tell() -> None:
+def test_arg_scope_introspection() -> None:
     @framework.add_arg_scope
     def layer(x: int, size: int = 1, *, name: str = "layer") -> tuple[int, int, str]:
         return x, size, name
@@ -88,7 +88,7 @@ def test_what_argument_scopes_tell() -> None:
         framework.arg_scoped_arguments(len)
 
 
-def test_variables_of_collections_and_their_devices() -> None:
+def test_variables_in_collections_and_devices() -> None:
     step = framework.global_variable(0, name="step", use_resource=True)
     framework.local_variable(0, use_resource=False)
     assert tf.global_variables() == [step]
@@ -103,7 +103,7 @@ def test_variables_of_collections_and_their_devices() -> None:
         assert framework.get_name_scope() == "a/b"
 
 
-def test_private_modules_are_those_of_their_package() -> None:
+def test_private_modules_are_part_of_their_package() -> None:
     from estimatorkit.compat.v1.contrib.slim.python.slim import evaluation, learning
     from estimatorkit.compat.v1.python.ops import metrics_impl, rnn, rnn_cell_impl
 
@@ -117,7 +117,7 @@ def test_private_modules_are_those_of_their_package() -> None:
     assert tf.get_collection(tf.GraphKeys.METRIC_VARIABLES) == [sums]
 
 
-def test_argument_scopes_that_are_refused() -> None:
+def test_invalid_arg_scopes_raise() -> None:
     layers = tf.contrib.layers
     with framework.arg_scope([layers.conv2d], stride=2) as scope:
         pass
@@ -137,7 +137,7 @@ def test_argument_scopes_that_are_refused() -> None:
     ],
 )
 @pytest.mark.parametrize("partitioned", [False, True])
-def test_a_variable_is_in_the_given_collections_only(
+def test_variable_is_only_in_given_collections(
     collections: list[str] | None, expected: set[str], partitioned: bool
 ) -> None:
     partitioner = tf.fixed_size_partitioner(2) if partitioned else None

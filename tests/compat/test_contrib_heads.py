@@ -1,4 +1,4 @@
-"""Heads as version 1 has them: `contrib.estimator`'s, and the private `estimator.canned.head`."""
+"""Version 1's heads: `contrib.estimator`'s and the private `estimator.canned.head`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEATURES = {"w": np.array([1.0, 2.0, 3.0])}
 TRAIN, EVAL = tf.estimator.ModeKeys.TRAIN, tf.estimator.ModeKeys.EVAL
 
 
-def test_create_loss_gives_the_loss_and_what_it_is_made_of() -> None:
+def test_create_loss_returns_loss_and_parts() -> None:
     contrib = tf.contrib.estimator.multi_class_head(3, weight_column="w")
     private = head_lib._multi_class_head_with_softmax_cross_entropy_loss(3, weight_column="w")
     with tf.Graph().as_default(), tf.Session() as session:
@@ -38,7 +38,7 @@ def test_create_loss_gives_the_loss_and_what_it_is_made_of() -> None:
     np.testing.assert_array_equal(labels, [[1], [2], [2]])
 
 
-def test_without_weights_they_are_1() -> None:
+def test_default_weights_are_1() -> None:
     with tf.Graph().as_default():
         head = tf.contrib.estimator.regression_head(None, 2)
         spec = head.create_loss({}, TRAIN, np.ones([3, 2], np.float32), np.zeros([3, 2]))
@@ -46,7 +46,7 @@ def test_without_weights_they_are_1() -> None:
         assert head.logits_dimension == 2  # version 1's order of arguments
 
 
-def test_losses_of_several_heads_by_name() -> None:
+def test_multi_head_losses_by_name() -> None:
     contrib = tf.contrib.estimator
     heads = [
         contrib.binary_classification_head(name="yes"),
@@ -73,7 +73,7 @@ class Minimizer:
         return tf.strings.join(["step ", tf.strings.as_string(loss, precision=1)])
 
 
-def test_training_needs_an_object_with_minimize_only() -> None:
+def test_optimizer_needs_only_minimize() -> None:
     class Case(tf.test.TestCase):  # type: ignore[misc]
         def runTest(self) -> None:
             head = head_lib._multi_class_head_with_softmax_cross_entropy_loss(3, name="kind")
@@ -89,7 +89,7 @@ def test_training_needs_an_object_with_minimize_only() -> None:
     Case().debug()
 
 
-def test_labels_out_of_range_have_version_1_words() -> None:
+def test_label_range_errors_match_version_1() -> None:
     head = tf.contrib.estimator.multi_class_head(3)
     with tf.Graph().as_default(), tf.Session() as session:
         loss = head.create_loss({}, EVAL, LOGITS, tf.constant([0, 1, 3])).training_loss
@@ -110,7 +110,7 @@ class OnTpu(Bare):
         return model_fn._TPUEstimatorSpec(mode, loss=tf.constant(2.0))
 
 
-def test_a_head_of_ones_own_says_its_spec_in_one_of_two_ways() -> None:
+def test_custom_head_may_define_spec_in_two_ways() -> None:
     with pytest.raises(NotImplementedError, match=r"Subclasses of _Head must implement `create_"):
         Bare().create_estimator_spec({}, EVAL, None)
     with pytest.raises(NotImplementedError, match="TPUEstimatorSpec not available"):
@@ -120,7 +120,7 @@ def test_a_head_of_ones_own_says_its_spec_in_one_of_two_ways() -> None:
         assert isinstance(spec, tf.estimator.EstimatorSpec)
 
 
-def test_areas_of_several_labels_are_those_of_trapezoids() -> None:
+def test_multi_label_auc_uses_trapezoids() -> None:
     """As in TensorFlow 1.15; version 2's head interpolates: 0.6023."""
     tf.train.get_or_create_global_step()
     head = tf.contrib.estimator.multi_label_head(2)

@@ -1,4 +1,4 @@
-"""`contrib.image`: what rotations, translations and their compositions show."""
+"""`contrib.image`: rotations, translations and their compositions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def values_of(*tensors: Any) -> list[Any]:
         return session.run(list(tensors))
 
 
-def test_turns_and_shifts() -> None:
+@pytest.mark.slow
+def test_rotations_and_translations() -> None:
     with tf.Graph().as_default():
         turned = image.rotate(SQUARE, np.pi / 2)
         both = image.rotate(np.stack([SQUARE, SQUARE])[..., None], [0.0, np.pi], "BILINEAR")
@@ -47,7 +48,7 @@ def test_compositions_sizes_and_gradients() -> None:
     np.testing.assert_array_equal(found[2], [[3, 3, 3], [3, 3, 3], [0, 0, 0]])
 
 
-def test_what_is_refused() -> None:
+def test_errors() -> None:
     with tf.Graph().as_default():
         with pytest.raises(TypeError, match="Images should have rank"):
             image.transform(tf.zeros([3]), [1.0] * 8)

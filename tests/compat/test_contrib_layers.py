@@ -1,4 +1,4 @@
-"""The layers of `contrib.layers`: names of variables, defaults, collections, scopes, a step."""
+"""`contrib.layers`: variable names, defaults, collections, scopes, `optimize_loss`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(fetches: Any) -> Any:
         return session.run(fetches)
 
 
-def test_fully_connected_has_weights_and_biases_and_relu() -> None:
+def test_fully_connected_variables_and_relu() -> None:
     one = layers.fully_connected(ROWS, 2, weights_initializer=tf.constant_initializer(0.5))
     layers.fully_connected(ROWS, 4, activation_fn=None, biases_initializer=None)
     layers.fully_connected(inputs=ROWS, num_outputs=4, scope="own")
@@ -46,7 +46,7 @@ def test_fully_connected_has_weights_and_biases_and_relu() -> None:
 
 
 @pytest.mark.slow
-def test_convolutions_and_pooling_say_what_tf_contrib_says() -> None:
+def test_convolution_and_pooling_names() -> None:
     x = tf.constant(IMAGE)
     normalized = {"normalizer_fn": layers.batch_norm, "normalizer_params": {"scale": True}}
     outputs = [
@@ -73,7 +73,7 @@ def test_convolutions_and_pooling_say_what_tf_contrib_says() -> None:
     assert all(np.isfinite(each).all() for each in run(outputs))
 
 
-def test_a_separable_convolution_without_outputs_of_its_own_is_depthwise() -> None:
+def test_separable_convolution_without_outputs_is_depthwise() -> None:
     x = tf.constant(IMAGE)
     ones = tf.ones_initializer()
     given = {"weights_initializer": ones, "activation_fn": None}
@@ -90,7 +90,7 @@ def test_a_separable_convolution_without_outputs_of_its_own_is_depthwise() -> No
     np.testing.assert_allclose(*run([plain, expected]))
 
 
-def test_formats_that_there_are_not() -> None:
+def test_invalid_data_formats_raise() -> None:
     for function in (
         lambda: layers.max_pool2d(IMAGE, 2, data_format="HWCN"),
         lambda: layers.batch_norm(IMAGE, data_format="channels_last"),
@@ -127,7 +127,7 @@ def test_stack_and_repeat_number_their_layers() -> None:
 
 
 @pytest.mark.parametrize("collections", [None, "own", tf.GraphKeys.UPDATE_OPS])
-def test_batch_norm_puts_its_updates_where_it_is_told(collections: Any) -> None:
+def test_batch_norm_updates_collection(collections: Any) -> None:
     outputs = layers.batch_norm(ROWS, decay=0.9, updates_collections=collections)
     assert names() == [f"BatchNorm/{each}" for each in ("beta", "moving_mean", "moving_variance")]
     updates = tf.get_collection(collections) if collections else []
@@ -143,7 +143,7 @@ def test_batch_norm_puts_its_updates_where_it_is_told(collections: Any) -> None:
     np.testing.assert_allclose(mean, 0.1 * ROWS.mean(0), rtol=1e-5)
 
 
-def test_layer_norm_goes_over_all_axes_from_one_on() -> None:
+def test_layer_norm_normalizes_all_axes_but_first() -> None:
     outputs = layers.layer_norm(IMAGE)
     assert names() == ["LayerNorm/beta", "LayerNorm/gamma"]
     found = run(outputs)
@@ -153,7 +153,7 @@ def test_layer_norm_goes_over_all_axes_from_one_on() -> None:
         layers.layer_norm(tf.placeholder(tf.float32, [2, None]))
 
 
-def test_dropout_keeps_a_part() -> None:
+def test_dropout_keep_prob() -> None:
     kept, dropped = run(
         [
             layers.dropout(np.ones([100, 100], np.float32), 0.25, is_training=False),
@@ -172,7 +172,7 @@ def test_dropout_keeps_a_part() -> None:
     ],
     ids=["SGD", "Adam", "Momentum", "class", "instance", "function"],
 )
-def test_optimize_loss_makes_a_step(optimizer: Any) -> None:
+def test_optimize_loss_trains(optimizer: Any) -> None:
     weight = tf.get_variable("w", initializer=3.0)
     step = tf.train.get_or_create_global_step()
     train = layers.optimize_loss(
@@ -186,7 +186,7 @@ def test_optimize_loss_makes_a_step(optimizer: Any) -> None:
         assert session.run(weight) < 3.0
 
 
-def test_optimize_loss_follows_a_schedule_runs_updates_and_scales_gradients() -> None:
+def test_optimize_loss_options() -> None:
     weight, other = (tf.get_variable(name, initializer=3.0) for name in "wv")
     counter = tf.get_variable("counter", initializer=0, trainable=False)
     tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, counter.assign_add(1))
@@ -208,7 +208,7 @@ def test_optimize_loss_follows_a_schedule_runs_updates_and_scales_gradients() ->
     assert found == [3.0 - 0.125, 2.5, 1, 0]
 
 
-def test_optimize_loss_without_a_global_step() -> None:
+def test_optimize_loss_without_global_step() -> None:
     weight = tf.get_variable("w", initializer=3.0)
     train = layers.optimize_loss(tf.square(weight), None, 0.5, "SGD")
     with tf.Session() as session:
@@ -221,7 +221,7 @@ def test_optimize_loss_without_a_global_step() -> None:
         )
 
 
-def test_optimize_loss_summarizes_what_tensorflow_does() -> None:
+def test_optimize_loss_summaries_match_tensorflow() -> None:
     weight = tf.get_variable("w", initializer=3.0)
     step = tf.train.get_or_create_global_step()
     for summaries in (None, tf.contrib.layers.OPTIMIZER_SUMMARIES):
@@ -241,7 +241,7 @@ def test_optimize_loss_summarizes_what_tensorflow_does() -> None:
     ]
 
 
-def test_optimize_loss_refuses_what_it_does_not_know() -> None:
+def test_optimize_loss_refuses_unknown_arguments() -> None:
     weight = tf.get_variable("w", initializer=3.0)
     step = tf.train.get_or_create_global_step()
     with pytest.raises(ValueError, match="Optimizer name should be one of"):
@@ -287,7 +287,7 @@ def test_encoders_and_summaries() -> None:
         layers.unit_norm(x, 2)
 
 
-def test_regularizers_name_their_losses_and_check_their_scales() -> None:
+def test_regularizers_name_losses_and_check_scales() -> None:
     layers = tf.contrib.layers
     weights = tf.constant([1.0, -2.0])
     for make in (layers.l1_regularizer, layers.l2_regularizer):
@@ -309,7 +309,7 @@ def test_regularizers_name_their_losses_and_check_their_scales() -> None:
         assert session.run(both) == 3.0 + 5.0
 
 
-def test_pooling_and_initializers_of_any_mode() -> None:
+def test_pool_and_variance_scaling_modes() -> None:
     layers = tf.contrib.layers
     pooled = layers.pool(tf.ones([2, 7, 9, 3]), [3, 3], "AVG", outputs_collections="pools")
     assert (pooled.op.name, pooled.shape.as_list()) == ("avg_pool", [2, 5, 7, 3])

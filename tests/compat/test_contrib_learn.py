@@ -29,7 +29,7 @@ def experiment(model_dir: Any, **arguments: Any) -> Any:
     )
 
 
-def test_an_experiment_is_run(tmp_path: Path) -> None:
+def test_experiment_runs(tmp_path: Path) -> None:
     """The newest form: run_config and hparams."""
 
     def experiment_fn(run_config: Any, hparams: Any) -> Any:
@@ -46,7 +46,7 @@ def test_an_experiment_is_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_exports_at_the_end(tmp_path: Path) -> None:
+def test_exports_at_end(tmp_path: Path) -> None:
     def serving_input_fn() -> Any:
         features = tf.placeholder(tf.float32, [None], "features")
         return learn.InputFnOps({"features": features}, None, {"features": features})
@@ -78,7 +78,7 @@ def test_it_exports_at_the_end(tmp_path: Path) -> None:
     np.testing.assert_array_equal(predict({"features": [3.0]})["twice"], [6.0])
 
 
-def test_min_eval_frequency_0_evaluates_at_the_end(tmp_path: Path) -> None:
+def test_min_eval_frequency_0_evaluates_at_end(tmp_path: Path) -> None:
     recorder = scripted.Recorder()
     metrics, exports = experiment(
         tmp_path, min_eval_frequency=0, export_strategies=[recorder]
@@ -88,7 +88,7 @@ def test_min_eval_frequency_0_evaluates_at_the_end(tmp_path: Path) -> None:
     assert exports == [str(tmp_path / "export/recorder/model.ckpt-30")]
 
 
-def test_train_evaluate_and_test_alone(tmp_path: Path) -> None:
+def test_train_evaluate_and_test_separately(tmp_path: Path) -> None:
     stops: list[int] = []
 
     class Ends(tf.train.SessionRunHook):  # type: ignore[misc]
@@ -109,7 +109,7 @@ def test_train_evaluate_and_test_alone(tmp_path: Path) -> None:
     assert made.reset_export_strategies() == [recorder]
 
 
-def test_the_old_form_takes_the_folder(tmp_path: Path) -> None:
+def test_legacy_run_takes_output_dir(tmp_path: Path) -> None:
     estimator = learn_runner.run(experiment, str(tmp_path), "train")
     assert estimator.get_variable_value("global_step") == 30
 
@@ -124,7 +124,7 @@ def test_the_old_form_takes_the_folder(tmp_path: Path) -> None:
         ({"output_dir": "a", "schedule": "trian"}, "did you mean 'train'"),
     ],
 )
-def test_what_run_refuses(
+def test_run_errors(
     arguments: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -132,7 +132,7 @@ def test_what_run_refuses(
         learn_runner.run(experiment, **arguments)
 
 
-def test_what_else_is_refused(tmp_path: Path) -> None:
+def test_other_errors(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="did not return an Experiment"):
         learn_runner.run(lambda folder: 3, str(tmp_path))
     with pytest.raises(TypeError, match="is not callable"):
@@ -147,7 +147,7 @@ def test_what_else_is_refused(tmp_path: Path) -> None:
         learn.make_export_strategy(None, "key")
 
 
-def test_a_model_function_may_compute_its_loss_in_predictions(tmp_path: Path) -> None:
+def test_model_fn_may_compute_loss_in_prediction(tmp_path: Path) -> None:
     """`contrib.learn` gives it placeholders like the labels of the training."""
 
     def model_fn(features: Any, targets: Any, mode: str) -> Any:

@@ -35,7 +35,7 @@ def updated(made: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_older_metrics_take_predictions_first() -> None:
+def test_legacy_metrics_take_predictions_first() -> None:
     older, now = tf.contrib.metrics, tf.metrics
     decided = CHANCES > 0.5
     scores = np.eye(4, dtype=np.float32)[[0, 1, 2, 3, 0, 1]] + 0.1
@@ -66,7 +66,7 @@ def test_older_metrics_take_predictions_first() -> None:
         np.testing.assert_allclose(found[name], found[f"{name} now"], rtol=1e-6, err_msg=name)
 
 
-def test_older_signatures_begin_with_predictions() -> None:
+def test_legacy_signatures_begin_with_predictions() -> None:
     for name, function in STREAMING.items():
         parameters = list(inspect.signature(function).parameters)
         first = {"values", "predictions", "top_k_predictions"}
@@ -76,7 +76,7 @@ def test_older_signatures_begin_with_predictions() -> None:
 
 
 @pytest.mark.slow
-def test_the_f1_score_is_the_best_over_thresholds() -> None:
+def test_f1_score_is_maximum_over_thresholds() -> None:
     found = updated(
         {
             "f1": tf.contrib.metrics.f1_score(LABELS, CHANCES),
@@ -92,7 +92,7 @@ def test_the_f1_score_is_the_best_over_thresholds() -> None:
     np.testing.assert_allclose(found["weighted"], max(scores), rtol=1e-5)
 
 
-def test_maps_of_metrics_are_taken_apart() -> None:
+def test_aggregate_metric_map() -> None:
     accuracy, mean = metrics.accuracy(LABELS, LABELS), metrics.mean(CHANCES)
     values, updates = tf.contrib.metrics.aggregate_metric_map({"a": accuracy, "m": mean})
     assert values == {"a": accuracy[0], "m": mean[0]}
@@ -105,7 +105,7 @@ def test_maps_of_metrics_are_taken_apart() -> None:
         tf.contrib.metrics.aggregate_metrics()
 
 
-def test_older_losses_take_predictions_first() -> None:
+def test_legacy_losses_take_predictions_first() -> None:
     one_hot, logits = np.eye(3, dtype=np.float32), np.arange(9, dtype=np.float32).reshape(3, 3)
     older = tf.contrib.losses
     pairs = [
@@ -137,7 +137,7 @@ def test_older_losses_take_predictions_first() -> None:
         assert session.run(accuracy) == 0.5
 
 
-def test_what_is_gone_says_what_to_use() -> None:
+def test_removed_names_suggest_replacements() -> None:
     with pytest.raises(AttributeError, match="scikit-learn"):
         tf.contrib.metrics.streaming_pearson_correlation  # noqa: B018
     assert callable(tf.contrib.metrics.set_difference)

@@ -1,4 +1,4 @@
-"""`contrib.slim.nets` and the outputs that layers of `contrib.layers` collect under aliases."""
+"""`contrib.slim.nets`, and outputs that `contrib.layers` collects under aliases."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def collected(made: Any, collection: str = "outputs") -> Any:
         (lambda x, **to: slim.one_hot_encoding(tf.zeros([2], tf.int32), 3, **to), "OneHotEncoding"),
     ],
 )
-def test_layers_collect_their_outputs_under_their_scope(layer: Any, alias: str) -> None:
+def test_layers_collect_outputs_under_scope(layer: Any, alias: str) -> None:
     x = tf.ones([2, 4, 4, 3])
     assert collected(layer(x, outputs_collections="outputs")) == [alias]
 
 
-def test_aliases_become_the_keys_of_end_points() -> None:
+def test_aliases_become_end_point_keys() -> None:
     plain, twice = tf.constant(1.0, name="plain"), tf.constant(2.0, name="twice")
     utils.collect_named_outputs(None, "nowhere", plain)
     utils.collect_named_outputs(["end"], "first/", twice)
@@ -58,7 +58,7 @@ def test_aliases_become_the_keys_of_end_points() -> None:
     assert tf.get_collection("end") == []
 
 
-def test_utilities_check_what_they_are_given() -> None:
+def test_utilities_validate_arguments() -> None:
     assert utils.n_positive_integers(2, 3) == (3, 3)
     assert utils.n_positive_integers(2, (3, 4)) == (3, 4)
     for n, value in ((0, 1), (2, (1,)), (2, "ab"), (1, -1), (2, (1, 0)), (1.5, 1)):
@@ -76,7 +76,7 @@ def test_utilities_check_what_they_are_given() -> None:
             utils.last_dimension(tf.TensorShape(shape), min_rank=rank)
 
 
-def test_conditions_are_static_where_they_are_known() -> None:
+def test_smart_cond_of_static_predicate() -> None:
     assert utils.smart_cond(True, lambda: "yes", lambda: "no") == "yes"
     assert utils.smart_cond(tf.constant(False), lambda: "yes", lambda: "no") == "no"
     unknown = tf.placeholder_with_default(True, [])
@@ -101,7 +101,7 @@ def test_conditions_are_static_where_they_are_known() -> None:
         ("overfeat", "overfeat", 231, 8),
     ],
 )
-def test_networks_of_convolutions(module: str, name: str, size: int, layers: int) -> None:
+def test_convolutional_networks(module: str, name: str, size: int, layers: int) -> None:
     made = getattr(net(module), name)
     assert made.default_image_size == size
     scope_of = {"alexnet": "alexnet_v2_arg_scope"}.get(module, f"{module}_arg_scope")
@@ -117,7 +117,7 @@ def test_networks_of_convolutions(module: str, name: str, size: int, layers: int
     assert len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)) == layers
 
 
-def test_a_network_without_squeezing_has_a_row_for_each_place() -> None:
+def test_network_without_squeeze_keeps_spatial_dimensions() -> None:
     logits, _ = net("vgg").vgg_a(tf.zeros([1, 256, 256, 3]), 5, spatial_squeeze=False)
     assert logits.shape.as_list() == [1, 2, 2, 5]
 
@@ -131,7 +131,7 @@ def small(version: int, inputs: Any, **arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_residual_network_has_its_blocks_as_end_points(version: int) -> None:
+def test_residual_network_end_points(version: int) -> None:
     logits, points = small(version, tf.zeros([2, 64, 64, 3]), num_classes=10)
     assert logits.shape.as_list() == [2, 1, 1, 10]
     shapes = {key: value.shape.as_list() for key, value in points.items()}
@@ -149,7 +149,7 @@ def test_a_residual_network_has_its_blocks_as_end_points(version: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 2])
-def test_dilation_computes_what_striding_computes(version: int) -> None:
+def test_dilation_matches_stride(version: int) -> None:
     images = tf.constant(np.random.RandomState(0).uniform(size=[1, 33, 33, 3]).astype(np.float32))
     arguments = {"is_training": False, "global_pool": False}
     with tf.variable_scope("", reuse=tf.AUTO_REUSE):
@@ -161,7 +161,7 @@ def test_dilation_computes_what_striding_computes(version: int) -> None:
     np.testing.assert_allclose(one, other, 1e-4, 1e-5)
 
 
-def test_strides_that_cannot_be_reached_are_refused() -> None:
+def test_unreachable_output_strides_raise() -> None:
     images = tf.zeros([1, 33, 33, 3])
     with pytest.raises(ValueError, match="multiple of 4"):
         small(1, images, output_stride=6)

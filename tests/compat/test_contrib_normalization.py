@@ -31,7 +31,7 @@ def normalized(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
-def test_instance_norm_goes_over_the_places_of_each_channel(data_format: str) -> None:
+def test_instance_norm(data_format: str) -> None:
     images = IMAGES if data_format == "NHWC" else IMAGES.transpose(0, 3, 1, 2)
     initial = {"beta": tf.constant_initializer(3.0), "gamma": tf.constant_initializer(2.0)}
     made = layers.instance_norm(
@@ -53,7 +53,7 @@ def test_instance_norm_goes_over_the_places_of_each_channel(data_format: str) ->
 
 
 @pytest.mark.parametrize(("groups", "axis"), [(4, -1), (1, -1), (2, 1)])
-def test_group_norm_goes_over_the_channels_of_a_group(groups: int, axis: int) -> None:
+def test_group_norm(groups: int, axis: int) -> None:
     images = IMAGES if axis == -1 else IMAGES.transpose(0, 3, 1, 2)
     unknown = [None, *images.shape[1:]]
     made = layers.group_norm(
@@ -81,12 +81,12 @@ def test_group_norm_goes_over_the_channels_of_a_group(groups: int, axis: int) ->
         ({"groups": 2, "channels_axis": 4}, "out of bounds"),
     ],
 )
-def test_groups_that_do_not_fit(arguments: dict[str, Any], message: str) -> None:
+def test_invalid_groups_raise(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         layers.group_norm(IMAGES, **arguments)
 
 
-def test_unknown_shapes_and_formats_are_refused() -> None:
+def test_unknown_shapes_and_formats_raise() -> None:
     unknown = tf.placeholder(tf.float32)
     for layer in (layers.instance_norm, layers.group_norm):
         with pytest.raises(ValueError, match="undefined rank"):
@@ -100,7 +100,7 @@ def test_unknown_shapes_and_formats_are_refused() -> None:
         layers.bias_add(unknown)
 
 
-def test_refusals_have_tensorflows_words() -> None:
+def test_error_messages_match_tensorflow() -> None:
     unknown = tf.placeholder(tf.float32)
     for layer in (layers.batch_norm, layers.layer_norm):
         with pytest.raises(ValueError, match="has undefined rank"):
@@ -114,12 +114,12 @@ def test_refusals_have_tensorflows_words() -> None:
         tf.contrib.framework.get_unique_variable("nowhere")
 
 
-def test_repeated_layers_have_the_names_of_their_functions() -> None:
+def test_repeated_layers_are_named_after_functions() -> None:
     made = layers.repeat(tf.constant(IMAGES), 2, layers.conv2d, 3, [3, 3])
     assert made.op.name == "Repeat/convolution2d_2/Relu"
 
 
-def test_biases_are_added_to_the_channels() -> None:
+def test_bias_add() -> None:
     first = layers.bias_add(
         IMAGES, tf.nn.relu, initializer=tf.constant_initializer(-2.0), scope="here"
     )
@@ -127,7 +127,7 @@ def test_biases_are_added_to_the_channels() -> None:
     assert [each.op.name for each in tf.global_variables()] == ["here/biases"]
 
 
-def test_maxout_takes_the_greatest_of_each_part() -> None:
+def test_maxout() -> None:
     made = layers.maxout(tf.placeholder_with_default(IMAGES, [None, 3, 5, 8]), 4)
     assert made.shape.as_list() == [None, 3, 5, 4]
     np.testing.assert_array_equal(run(made), IMAGES.reshape(2, 3, 5, 4, 2).max(-1))
@@ -136,7 +136,7 @@ def test_maxout_takes_the_greatest_of_each_part() -> None:
 
 
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
-def test_spatial_softmax_gives_expected_places(data_format: str) -> None:
+def test_spatial_softmax(data_format: str) -> None:
     peaks = np.zeros([1, 3, 5, 2], np.float32)
     peaks[0, 2, 1, 0] = peaks[0, 0, 4, 1] = 50.0
     images = peaks if data_format == "NHWC" else peaks.transpose(0, 3, 1, 2)
@@ -146,7 +146,7 @@ def test_spatial_softmax_gives_expected_places(data_format: str) -> None:
 
 
 @pytest.mark.slow
-def test_layers_of_three_dimensions_and_elu() -> None:
+def test_three_dimensional_layers_and_elu() -> None:
     cube = tf.ones([1, 4, 4, 4, 2])
     assert layers.max_pool3d(cube, [2, 2, 2]).shape.as_list() == [1, 2, 2, 2, 2]
     pooled = layers.avg_pool3d(cube, 2)

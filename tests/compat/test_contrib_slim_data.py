@@ -1,4 +1,4 @@
-"""`slim.prefetch_queue`, `slim.dataset` and what reads it: records that threads read ahead."""
+"""`slim.prefetch_queue`, `slim.dataset` and data providers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import estimatorkit.compat.v1 as tf
 
 
-def test_batches_in_order() -> None:
+def test_batches_keep_order() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         numbers = tf.train.range_input_producer(6, num_epochs=1, shuffle=False).dequeue()
         batch = tf.train.batch([numbers, numbers * 2], batch_size=2)
@@ -31,7 +31,7 @@ def test_batches_in_order() -> None:
     assert np.array(found).tolist() == [[[k, k + 1], [2 * k, 2 * k + 2]] for k in (0, 2, 4)]
 
 
-def test_dicts_and_padding() -> None:
+def test_dicts_and_dynamic_padding() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         count = tf.train.input_producer([2, 3], num_epochs=1, shuffle=False).dequeue()
         values = {"values": tf.ones(tf.expand_dims(count, 0)), "count": count}
@@ -48,7 +48,7 @@ def test_dicts_and_padding() -> None:
     assert both["values"].tolist() == [[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
 
 
-def test_items_of_a_dataset(tmp_path: Path) -> None:
+def test_dataset_items(tmp_path: Path) -> None:
     slim = tf.contrib.slim
     decoder = slim.tfexample_decoder
     raw = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
@@ -111,7 +111,7 @@ def test_items_of_a_dataset(tmp_path: Path) -> None:
                 assert sides.tolist() == [[0, 0.25, 0.5, 0.75]] * (count + 1)
 
 
-def test_sizes_of_variables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_model_analyzer(capsys: pytest.CaptureFixture[str]) -> None:
     slim = tf.contrib.slim
     with tf.Graph().as_default():
         slim.layers.fully_connected(tf.ones([1, 3]), 2)

@@ -66,7 +66,7 @@ def test_summaries_of_some_steps(tmp_path: Path) -> None:
     assert all(path.name.endswith(".v2") for path in tmp_path.iterdir())
 
 
-def test_kinds_of_summaries(tmp_path: Path) -> None:
+def test_summary_kinds(tmp_path: Path) -> None:
     inner = tf.Summary(value=[tf.Summary.Value(tag="x", simple_value=1.5)])
     event = tf.Event(step=42, summary=inner).SerializeToString()
     with session() as run:
@@ -95,7 +95,7 @@ def test_kinds_of_summaries(tmp_path: Path) -> None:
     ]
 
 
-def test_initialize_opens_files_and_writes_the_graph(tmp_path: Path) -> None:
+def test_initialize_opens_writer_and_writes_graph(tmp_path: Path) -> None:
     with session() as run:
         writer = contrib.create_file_writer(str(tmp_path))
         with writer.as_default(), contrib.always_record_summaries():
@@ -109,7 +109,7 @@ def test_initialize_opens_files_and_writes_the_graph(tmp_path: Path) -> None:
     assert kinds == ["file_version", "graph_def", "summary"]
 
 
-def test_what_needs_a_session_or_writes_nothing() -> None:
+def test_summaries_without_session_or_writer() -> None:
     with tf.Graph().as_default():
         contrib.initialize()  # without a writer there is nothing to do
         writer = contrib.create_file_writer("unused")

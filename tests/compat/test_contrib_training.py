@@ -1,4 +1,4 @@
-"""`contrib.training`, `slim.learning`, `slim.evaluation`; `contrib.framework`'s variables."""
+"""`contrib.training`, `slim.learning`, `slim.evaluation`, and `contrib.framework`'s variables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gradient_step(**arguments: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_training_and_evaluation_of_slim(tmp_path: Path) -> None:
+def test_slim_training_and_evaluation(tmp_path: Path) -> None:
     with tf.Graph().as_default():
         line()
         tf.summary.scalar("loss", tf.losses.get_total_loss())
@@ -64,7 +64,7 @@ def test_training_and_evaluation_of_slim(tmp_path: Path) -> None:
     assert again == found[1]
 
 
-def test_training_goes_on_and_calls_the_function_of_steps(tmp_path: Path) -> None:
+def test_training_resumes_and_calls_train_step_fn(tmp_path: Path) -> None:
     steps = []
 
     def step(session: Any, train_op: Any, global_step: Any, given: Any) -> tuple[Any, bool]:
@@ -85,7 +85,7 @@ def test_training_goes_on_and_calls_the_function_of_steps(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_gradients_are_scaled_and_clipped() -> None:
+def test_gradient_multipliers_and_clipping() -> None:
     w, _ = line()
     other = tf.get_variable("other", [2], initializer=tf.ones_initializer())
     tf.losses.add_loss(3.0 * tf.reduce_sum(other))
@@ -113,7 +113,7 @@ def test_gradients_are_scaled_and_clipped() -> None:
 
 
 @pytest.mark.slow
-def test_the_loop_of_contrib_training(tmp_path: Path) -> None:
+def test_contrib_training_loop(tmp_path: Path) -> None:
     line()
     op = training.create_train_op(
         tf.losses.get_total_loss(),
@@ -146,7 +146,7 @@ def test_the_loop_of_contrib_training(tmp_path: Path) -> None:
         training.SummaryAtEndHook()
 
 
-def test_a_loss_that_is_not_finite_is_an_error() -> None:
+def test_non_finite_loss_raises() -> None:
     w = tf.get_variable("w", initializer=1.0)
     op = training.create_train_op(w * np.inf, tf.train.GradientDescentOptimizer(0.1))
     with tf.Session() as session:
@@ -160,7 +160,7 @@ def test_a_loss_that_is_not_finite_is_an_error() -> None:
 # -- variables
 
 
-def test_variables_are_found() -> None:
+def test_variable_lookup() -> None:
     with tf.variable_scope("net"):
         weights = slim.model_variable("weights", [2], regularizer=slim.l2_regularizer(0.1))
         biases = slim.variable("biases", [2], trainable=False, device="/cpu:0")
@@ -187,7 +187,7 @@ def test_variables_are_found() -> None:
         framework.get_variables_to_restore("net")
 
 
-def test_variables_get_values(tmp_path: Path) -> None:
+def test_variable_assignment(tmp_path: Path) -> None:
     a, b = (tf.get_variable(name, [2], initializer=tf.zeros_initializer()) for name in "ab")
     path = str(tmp_path / "model")
     with tf.Session() as session:
@@ -208,7 +208,7 @@ def test_variables_get_values(tmp_path: Path) -> None:
         framework.assign_from_checkpoint_fn(path, [])
 
 
-def test_slim_writes_traces_and_needs_a_folder_for_them(tmp_path: Path) -> None:
+def test_slim_traces_need_a_folder(tmp_path: Path) -> None:
     with tf.Graph().as_default():
         line()
         step = gradient_step()

@@ -1,4 +1,4 @@
-"""Programs of the years of estimators, of our own making: only the import line is another."""
+"""Estimator-era programs run with only the import line changed."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def skeleton_model_fn(features: Any, labels: Any, mode: Any, params: Any) -> Any
 
 
 @pytest.mark.slow
-def test_a_transformer_s_skeleton_on_what_there_is(tmp_path: Path) -> None:
+def test_transformer_skeleton(tmp_path: Path) -> None:
     ids = RANDOM.integers(0, 20, (24, 6)).astype(np.int32)
     sizes = []
 
@@ -394,7 +394,7 @@ def learn_model_fn(features: Any, targets: Any, mode: Any, params: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_contrib_learn_of_ones_own(tmp_path: Path) -> None:
+def test_custom_contrib_learn_estimator(tmp_path: Path) -> None:
     learn = tf.contrib.learn
     estimator = learn.Estimator(
         model_fn=learn_model_fn, model_dir=str(tmp_path), params={"learning_rate": 0.05}
@@ -414,7 +414,7 @@ def test_contrib_learn_of_ones_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_contrib_learn_premade_in_an_experiment(tmp_path: Path) -> None:
+def test_premade_contrib_learn_estimator_in_experiment(tmp_path: Path) -> None:
     learn = tf.contrib.learn
 
     def input_fn() -> Any:
@@ -459,7 +459,7 @@ def test_contrib_learn_premade_in_an_experiment(tmp_path: Path) -> None:
     np.testing.assert_array_equal(list(regressor.predict(FEATURES)), scores)
 
 
-def test_sequence_loss_is_the_weighted_mean() -> None:
+def test_sequence_loss_is_weighted_mean() -> None:
     logits = RANDOM.normal(size=(2, 3, 4)).astype(np.float32)
     targets, weights = np.array([[0, 1, 2], [1, 1, 0]]), np.float32([[1, 1, 0], [1, 0, 0]])
     shifted = (

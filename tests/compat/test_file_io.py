@@ -1,4 +1,4 @@
-"""`tensorflow.python.lib.io.file_io`: places in files, closing, and its own functions."""
+"""`tensorflow.python.lib.io.file_io`: seeking, closing, and functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from estimatorkit.compat.v1.python.lib.io import file_io
 import estimatorkit.compat.v1 as tf
 
 
-def test_a_file_that_is_closed_twice_keeps_what_was_written(tmp_path: Path) -> None:
+def test_closing_twice_keeps_content(tmp_path: Path) -> None:
     name = str(tmp_path / "file")
     with file_io.FileIO(name, "w") as file:
         file.write("text")
@@ -21,7 +21,7 @@ def test_a_file_that_is_closed_twice_keeps_what_was_written(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("mode", ["r", "rb"])
-def test_seek_from_anywhere(tmp_path: Path, mode: str) -> None:
+def test_seek_whence(tmp_path: Path, mode: str) -> None:
     name = str(tmp_path / "file")
     file_io.write_string_to_file(name, "begin\na1\na2\n")
     with file_io.FileIO(name, mode) as file:

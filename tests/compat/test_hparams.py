@@ -1,4 +1,4 @@
-"""`contrib.training.HParams`: assignments as text, types, and what is refused."""
+"""`contrib.training.HParams`: assignments as text, types and errors."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def test_assignments() -> None:
         ("rate", "Malformed hyperparameter value: rate"),
     ],
 )
-def test_assignments_that_are_refused(text: str, message: str) -> None:
+def test_invalid_assignments_raise(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         hparam.HParams(rate=0.1, units=[8], fast=False).parse(text)
 
 
-def test_assignments_to_elements() -> None:
+def test_element_assignments() -> None:
     text = "a[0]=10,c=5,a[1]=20,b[10]=x"
     found = hparam.parse_values(text, {"a": int, "b": str}, ignore_unknown=True)
     assert found == {"a": {0: 10, 1: 20}, "b": {10: "x"}}

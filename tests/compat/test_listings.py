@@ -1,4 +1,4 @@
-"""`dir` of public modules: their public names, and nothing that they are made with."""
+"""`dir` of public modules lists public names only."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_public_modules_list_public_names_only(root: Any) -> None:
     assert not problems
 
 
-def test_what_modules_define_and_what_is_hidden() -> None:
+def test_module_names_and_hidden_names() -> None:
     tf = estimatorkit
     assert {"mean_squared_error", "Reduction", "compute_weighted_loss"} <= set(dir(tf.losses))
     assert {"Dataset", "make_one_shot_iterator"} <= set(dir(tf.data))

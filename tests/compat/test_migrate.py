@@ -1,4 +1,4 @@
-"""`estimatorkit migrate`: findings with their lines, new imports, every other byte as it was."""
+"""`estimatorkit migrate`: findings with lines, changed imports, and every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize("source", IMPORTS)
-def test_imports_change_and_nothing_else(source: str) -> None:
+def test_only_imports_change(source: str) -> None:
     expected = IMPORTS[source] or source
     for end in ("\n", "\r\n"):
         before = (f'"""Ä."""\n{source}\nprint( 1 )  \n').replace("\n", end).encode()
@@ -81,7 +81,7 @@ def test_imports_change_and_nothing_else(source: str) -> None:
         compile(after, "after.py", "exec")
 
 
-def test_other_encodings_are_kept() -> None:
+def test_encodings_are_kept() -> None:
     text = "# -*- coding: latin-1 -*-\nname = 'Ä'; import tensorflow as tf; other = 'é'\n"
     expected = text.replace("tensorflow", "estimatorkit.compat.v1")
     assert examine(text.encode("latin-1")).migrated == expected.encode("latin-1")
@@ -124,7 +124,7 @@ trained = tf.estimator.train_and_evaluate
 """
 
 
-def test_what_is_not_there_is_found_by_line() -> None:
+def test_missing_names_are_reported_by_line() -> None:
     assert found(SCRIPT, "unsupported") == [
         (2, "tensorflow_hub"),
         (3, "tf.contrib.gan"),
@@ -141,7 +141,7 @@ def test_what_is_not_there_is_found_by_line() -> None:
     ]
 
 
-def test_a_migrated_script_is_still_looked_at() -> None:
+def test_migrated_script_is_still_checked() -> None:
     again = examine(SCRIPT.encode()).migrated
     assert examine(again).migrated == again
     for kind in ("unsupported", "different"):
@@ -149,7 +149,7 @@ def test_a_migrated_script_is_still_looked_at() -> None:
     assert not found(again.decode(), "import")
 
 
-def test_names_say_what_to_use_instead() -> None:
+def test_names_suggest_replacements() -> None:
     sentences = {
         each.name: each.text for each in examine(SCRIPT.encode()).findings if each.kind != "import"
     }
@@ -178,7 +178,7 @@ def g(np):
 """
 
 
-def test_removals_of_numpy_and_packages_of_their_own_are_found_by_line() -> None:
+def test_removed_numpy_names_and_separate_packages_are_reported() -> None:
     assert found(OLD_NUMPY, "unsupported") == [
         (3, "np.float_"),
         (7, "np.float"),
@@ -199,7 +199,7 @@ def test_removals_of_numpy_and_packages_of_their_own_are_found_by_line() -> None
 
 
 @pytest.mark.parametrize("name", INSTEAD)
-def test_what_is_written_instead_is_in_numpy(name: str) -> None:
+def test_suggested_numpy_names_exist(name: str) -> None:
     assert problem(name) is not None
     for word in re.findall(r"np\.([a-z0-9_.]+)", INSTEAD[name]):
         assert problem(word) is None
@@ -215,7 +215,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("line", BROKEN)
-def test_syntax_errors_have_their_line(line: str) -> None:
+def test_syntax_errors_have_line(line: str) -> None:
     source = f"import tensorflow as tf\n{line}\n".encode()
     examined = examine(source)
     (finding,) = examined.findings
@@ -226,12 +226,12 @@ def test_syntax_errors_have_their_line(line: str) -> None:
 
 
 @pytest.mark.parametrize("source", [b"\0", b"\xff\xfe", b"# coding: nonsense\n"])
-def test_what_is_no_source_is_a_syntax_error(source: bytes) -> None:
+def test_non_source_is_syntax_error(source: bytes) -> None:
     (finding,) = examine(source).findings
     assert finding.kind == "syntax"
 
 
-def test_the_tables_name_what_is_there() -> None:
+def test_tables_name_existing_objects() -> None:
     missing = {name: look_up(name)[1] for name in (*DIFFERENT, *REFUSED) if look_up(name)[1]}
     assert not missing
 
@@ -243,7 +243,7 @@ OLD_SCRIPTS = [
 
 
 @pytest.mark.parametrize("path", OLD_SCRIPTS, ids=lambda path: path.stem)
-def test_real_scripts_of_tensorflow(path: Path) -> None:
+def test_real_tensorflow_scripts(path: Path) -> None:
     """Those that record TensorFlow's numbers are TensorFlow 1 scripts: all but imports stays."""
     source = path.read_bytes()
     examined = examine(source)
@@ -267,14 +267,14 @@ statements = st.sampled_from([each for each in IMPORTS if "try" not in each])
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(statements, max_size=4), st.sampled_from(["\n", "\r\n"]))
-def test_migrating_twice_is_migrating_once(lines: list[str], end: str) -> None:
+def test_migration_is_idempotent(lines: list[str], end: str) -> None:
     source = "".join(f"{line}\n" for line in lines).replace("\n", end).encode()
     once = examine(source).migrated
     assert examine(once).migrated == once
     assert len(once.splitlines()) == len(source.splitlines())
 
 
-def test_the_command_lists_and_writes(tmp_path: Path) -> None:
+def test_command_lists_and_writes(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("#!/usr/bin/env python\nimport tensorflow as tf\ntf.gather([1], 0)\n")
     script.chmod(0o755)
@@ -340,7 +340,7 @@ print(y.numpy(), frame.to_numpy(), batch.numpy(force=True))
 """
 
 
-def test_eager_execution_is_found(tmp_path: Path) -> None:
+def test_eager_execution_is_reported(tmp_path: Path) -> None:
     assert found(EAGER, "unsupported") == [(4, "tf.function"), (14, "numpy()")]
     assert found(EAGER, "different") == [(12, "tf.GradientTape")]
     for other in ("import torch\n", "from torch.nn import Linear\n"):
@@ -352,7 +352,7 @@ def test_eager_execution_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_migrated_program_runs(tmp_path: Path) -> None:
+def test_migrated_program_runs(tmp_path: Path) -> None:
     script = tmp_path / "add.py"
     script.write_text(
         "import tensorflow as tf\nwith tf.Session() as s:\n    print(s.run(tf.add(1, 2)))\n"

@@ -21,9 +21,9 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 import estimatorkit.estimator
+from estimatorkit.compat.ops.control.critical_section import CriticalSection
 from estimatorkit.compat.private import private_modules
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.ops.control.critical_section import CriticalSection
 from estimatorkit.ops.queues.queue_kinds import FIFOQueue
 from estimatorkit.ops.queues.readers import ReaderBase
 from estimatorkit.runtime.session import Session
@@ -129,7 +129,7 @@ def find(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted({*in_scope()} - {*ABSENT, *NOT_METHODS, *OTHER}))
-def test_the_name_is_there_with_its_keywords(name: str) -> None:
+def test_name_exists_with_its_keywords(name: str) -> None:
     if name in OF_INSTANCES:
         return
     value = find(name)
@@ -147,12 +147,12 @@ def test_the_name_is_there_with_its_keywords(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ABSENT))
-def test_what_is_absent_says_what_to_use(name: str) -> None:
+def test_missing_name_suggests_replacement(name: str) -> None:
     with pytest.raises(AttributeError, match=ABSENT[name]):
         find(name)
 
 
-def test_what_is_another_thing_here() -> None:
+def test_differing_names_are_explained() -> None:
     with pytest.raises(ValueError, match="graph and a session"):
         tf.enable_eager_execution()
     assert not callable(tf.function)
@@ -162,7 +162,7 @@ def test_what_is_another_thing_here() -> None:
     assert callable(tf.keras.Sequential.add)
 
 
-def test_names_are_what_they_are_in_tensorflow() -> None:
+def test_kinds_match_tensorflow() -> None:
     """Modules and values are; classes may be functions that make one, and functions classes."""
     absent = {*ABSENT, *OTHER}
     others = {}
@@ -179,7 +179,7 @@ def test_names_are_what_they_are_in_tensorflow() -> None:
         assert inspect.isclass(find(name))  # programs make subclasses of these
 
 
-def test_an_unknown_name_says_what_there_is() -> None:
+def test_unknown_name_lists_alternatives() -> None:
     with pytest.raises(AttributeError, match=r"tf\.reduce_summ is not part .* 'reduce_sum'"):
         tf.reduce_summ  # noqa: B018
     with pytest.raises(AttributeError, match=r"tf\.keras\.layers\.Dens is not part"):
@@ -222,7 +222,7 @@ TWINS = {"python.ops.random_crop_ops.random_crop"}
 
 
 @pytest.mark.slow
-def test_private_paths_give_the_public_objects() -> None:
+def test_private_paths_return_public_objects() -> None:
     """Wherever TensorFlow defines what is public, its name is found there, the same object."""
     others = []
     for private, public in PRIVATE.items():
@@ -309,19 +309,19 @@ ABSENT_IMPORTS = {
 
 
 @pytest.mark.parametrize("statement", ABSENT_IMPORTS)
-def test_imports_of_what_is_absent_say_what_to_use(statement: str) -> None:
+def test_missing_imports_suggest_replacement(statement: str) -> None:
     module, _, name = statement.removeprefix("from ").removeprefix("import ").partition(" import ")
     full = module.format(tf.__name__)
     with pytest.raises(ImportError, match=ABSENT_IMPORTS[statement]):
         __import__(full, fromlist=[name] if name else [])
 
 
-def test_the_version_reads_as_tensorflow_ones() -> None:
+def test_version_resembles_tensorflow_1() -> None:
     assert tf.__version__.startswith("1.15")
     assert [int(part) for part in tf.VERSION.split(".")] >= [1, 15, 0]
 
 
-def test_dimensions_have_values() -> None:
+def test_dimensions_have_value() -> None:
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [None, 7])
         batch, features = x.get_shape()
@@ -330,7 +330,7 @@ def test_dimensions_have_values() -> None:
         assert tf.Dimension(None).value is None
 
 
-def test_operands_have_tensorflow_s_names_and_order() -> None:
+def test_operand_names_and_order_match_tensorflow() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         sparse = tf.SparseTensor([[0, 1]], [2.0], [2, 2])
         values = session.run(
@@ -357,7 +357,7 @@ def test_operands_have_tensorflow_s_names_and_order() -> None:
 
 
 @pytest.mark.slow
-def test_compat_is_found_from_the_top_level() -> None:
+def test_compat_is_attribute_of_package() -> None:
     program = (
         "import estimatorkit as tf\n"
         "assert tf.compat.v1.placeholder and tf.compat.as_bytes('a') == b'a'\n"

@@ -48,13 +48,13 @@ def _both(function: Any, x: Any) -> tuple[Any, Any]:
         (tf.nn.leaky_relu, gen_nn_ops.leaky_relu_grad),
     ],
 )
-def test_gradients_of_activations(function: Any, gradient: Any) -> None:
+def test_activation_gradients(function: Any, gradient: Any) -> None:
     y, wanted = _both(function, X)
     got, expected = _run(gradient(tf.ones_like(y) * 3.0, tf.constant(X)), wanted)
     np.testing.assert_array_equal(got, expected)
 
 
-def test_gradients_of_poolings_and_biases() -> None:
+def test_pooling_and_bias_gradients() -> None:
     y, wanted = _both(lambda x: tf.nn.max_pool(x, *POOL), X)
     wanted_of_mean = _both(lambda x: tf.nn.avg_pool(x, *POOL), X)[1]
     ones, elu = tf.ones_like(y) * 3.0, tf.nn.elu(X)
@@ -72,7 +72,7 @@ def test_gradients_of_poolings_and_biases() -> None:
     np.testing.assert_allclose(results[4], results[7] * np.minimum(results[7] + 1, 1), rtol=1e-5)
 
 
-def test_arguments_in_version_2_s_order() -> None:
+def test_version_2_argument_order() -> None:
     table = np.arange(12, dtype=np.float32).reshape(6, 2)
     ids = tf.SparseTensor([[0, 0], [1, 0]], tf.constant([1, 3], tf.int64), [2, 1])
     results = _run(
@@ -101,7 +101,7 @@ def test_arguments_in_version_2_s_order() -> None:
         embedding_ops.embedding_lookup_v2(table, [3], None, "name", "div")
 
 
-def test_sampled_losses_in_version_2_s_order() -> None:
+def test_sampled_losses_in_version_2_argument_order() -> None:
     rng = np.random.RandomState(5)
     weights, biases = rng.randn(5, 4).astype("f"), rng.randn(5).astype("f")
     sampled = ([1, 0], np.full([2, 1], 0.5, "f"), np.full([2], 0.5, "f"))
@@ -125,7 +125,7 @@ def test_sampled_losses_in_version_2_s_order() -> None:
     ],
     quick=4,
 )
-def test_images_changed_by_a_seed_alone(change: Any) -> None:
+def test_stateless_image_changes(change: Any) -> None:
     image = tf.constant(np.random.RandomState(1).rand(5, 4, 3).astype(np.float32))
     results = _run(*(change(image, [seed, 2]) for seed in (0, 0, *range(1, 7))))
     np.testing.assert_array_equal(results[0], results[1])
@@ -133,7 +133,7 @@ def test_images_changed_by_a_seed_alone(change: Any) -> None:
 
 
 @pytest.mark.slow
-def test_qualities_of_jpeg_by_a_seed_alone() -> None:
+def test_stateless_jpeg_quality() -> None:
     image = tf.constant(np.random.RandomState(1).rand(8, 8, 3).astype(np.float32))
     made = [tf.image.stateless_random_jpeg_quality(image, 5, 90, [seed, 2]) for seed in (1, 1, 4)]
     first, second, third = _run(*made)

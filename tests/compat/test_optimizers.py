@@ -1,4 +1,4 @@
-"""Old names of optimizers: contrib.opt, contrib.mixed_precision, training_ops, Keras's modules."""
+"""Legacy optimizer names: contrib.opt, contrib.mixed_precision, training_ops, Keras's modules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from estimatorkit.compat.v1.python.training import training_ops
 from estimatorkit.keras import optimizers
 
 
-def test_modules_of_optimizers() -> None:
+def test_optimizer_modules() -> None:
     assert Adam is optimizers.Adam is tf.keras.optimizers.legacy.Adam
     assert ExponentialDecay is optimizers.schedules.ExponentialDecay
     assert issubclass(opt.LazyAdamOptimizer, tf.train.AdamOptimizer)
@@ -64,7 +64,7 @@ def test_steps_as_functions() -> None:
             np.testing.assert_array_equal(session.run(lowered), [0.25, 2.75])
 
 
-def test_arguments_of_functions_are_tensorflow_s() -> None:
+def test_function_arguments_match_tensorflow() -> None:
     with tf.Graph().as_default():
         w, slot = tf.Variable([1.0]), tf.Variable([1.0])
         step = training_ops.resource_apply_momentum(w, slot, 0.5, [1.0], 0.5, False, True)
@@ -77,7 +77,7 @@ def test_arguments_of_functions_are_tensorflow_s() -> None:
             training_ops.apply_adagrad(w, slot, 0.5, [1.0], update_slots=False)
 
 
-def test_loss_scales_of_contrib() -> None:
+def test_contrib_loss_scales() -> None:
     manager = tf.contrib.mixed_precision.ExponentialUpdateLossScaleManager(8.0, 2, 2, 2.0, 0.25)
     seen = []
     with tf.Graph().as_default():

@@ -49,7 +49,7 @@ def test_predictor(folder: Path, arguments: Any, key: str, expected: Any) -> Non
             predict({"xs": X})
 
 
-def test_mistakes(folder: Path) -> None:
+def test_errors(folder: Path) -> None:
     load = tf.contrib.predictor.from_saved_model
     with pytest.raises(ValueError, match=r"(?s)has no such signature.*'squared'"):
         load(folder, "square")
@@ -78,7 +78,7 @@ def test_import_statements() -> None:
 
 
 @pytest.mark.slow
-def test_a_predictor_of_an_estimator(tmp_path: Path) -> None:
+def test_predictor_from_estimator(tmp_path: Path) -> None:
     column = tf.feature_column.numeric_column("x")
     estimator = tf.estimator.LinearRegressor([column], model_dir=tmp_path / "model")
     receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(
@@ -96,7 +96,7 @@ def test_a_predictor_of_an_estimator(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_network_of_the_tutorial() -> None:
+def test_tutorial_network() -> None:
     from estimatorkit.compat.v1.examples.tutorials.mnist import mnist
 
     tf.set_random_seed(1)

@@ -44,11 +44,11 @@ def function(a: Any, b: Any, *rest: Any, c: Any = None, **more: Any) -> None:
         (functools.partial(functools.partial(function, 1), c=2), ("b",)),
     ],
 )
-def test_names_of_arguments(fn: Callable[..., Any], names: tuple[str, ...]) -> None:
+def test_argument_names(fn: Callable[..., Any], names: tuple[str, ...]) -> None:
     assert function_utils.fn_args(fn) == names
 
 
-def test_functions_are_described() -> None:
+def test_functions_are_documented() -> None:
     partial = functools.partial(function, 1)
     assert function_utils.has_kwargs(partial)
     assert not function_utils.has_kwargs(Called.method)
@@ -75,7 +75,7 @@ def test_resource_variables() -> None:
         assert not resource_variable_ops.is_resource_variable(variable + 1)
 
 
-def test_shapes_behind_one_another() -> None:
+def test_concatenated_state_shapes() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         batch = tf.placeholder(tf.int32, [])
         assert rnn_cell_impl._concat(batch, [4, 5], static=True) == [None, 4, 5]
@@ -91,7 +91,7 @@ def test_shapes_behind_one_another() -> None:
             rnn_cell_impl._concat(3, tf.TensorShape(None))
 
 
-def test_csv_files_of_the_iris_tutorial(tmp_path: Path) -> None:
+def test_csv_files_of_iris_tutorial(tmp_path: Path) -> None:
     base = tf.contrib.learn.datasets.base
     (tmp_path / "plain.csv").write_text("1.5,2,0\n3,4.5,1\n")
     (tmp_path / "header.csv").write_text("2,2,setosa,versicolor\n1.5,2,0\n3,4.5,1\n")
@@ -113,7 +113,7 @@ def test_star_imports() -> None:
     assert {"RNNCell", "GRUCell", "Dense", "Layer"} <= set(found)
 
 
-def test_structures_up_to_a_shallower_one() -> None:
+def test_flatten_up_to() -> None:
     deep = {"b": [1, (2, 3)], "a": {"x": 4}}
     assert nest.flatten_up_to({"b": [0, 0], "a": 0}, deep) == [{"x": 4}, 1, (2, 3)]
     assert nest.flatten_up_to([0, 0], (1, 2), check_types=False) == [1, 2]
@@ -131,16 +131,14 @@ def test_structures_up_to_a_shallower_one() -> None:
         ({"a": 1}, {"b": 1}, ValueError, "keys are not a subset"),
     ],
 )
-def test_structures_that_are_not_shallower(
-    shallow: Any, deep: Any, error: type[Exception], words: str
-) -> None:
+def test_flatten_up_to_errors(shallow: Any, deep: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         nest.assert_shallow_structure(shallow, deep)
     with pytest.raises(error, match=words):
         nest.map_structure_up_to(shallow, str, deep)
 
 
-def test_dicts_of_structures_are_flattened() -> None:
+def test_flatten_dict_items() -> None:
     given = {(4, 5, (6, 8)): ("a", "b", ("c", "d")), 1: (2, 3)}
     expected = {4: "a", 5: "b", 6: "c", 8: "d", 1: (2, 3)}
     assert nest.flatten_dict_items(given) == expected
@@ -176,14 +174,14 @@ def test_switch_and_merge() -> None:
         merge([None])
 
 
-def test_arguments_of_variables_by_scope() -> None:
+def test_variable_arg_scope() -> None:
     slim = tf.contrib.slim
     with tf.Graph().as_default(), slim.arg_scope([slim.variable], trainable=False):
         slim.variable("held", [2])
         assert tf.trainable_variables() == []
 
 
-def test_a_streaming_confusion_matrix_adds_batches() -> None:
+def test_streaming_confusion_matrix() -> None:
     labels, guesses = tf.constant([[0, 1], [1, 2]]), tf.constant([[0, 2], [1, 2]])
     weights = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     matrix, update = metrics_impl._streaming_confusion_matrix(labels, guesses, 3, weights)
@@ -197,7 +195,7 @@ def test_a_streaming_confusion_matrix_adds_batches() -> None:
 
 
 @pytest.mark.parametrize("lengths", [[2, 3], None])
-def test_the_last_activations_of_each_sequence(lengths: list[int] | None) -> None:
+def test_last_activations_of_sequences(lengths: list[int] | None) -> None:
     rows = tf.placeholder(tf.float32, [None, None, 2])
     last = rnn_common.select_last_activations(rows, lengths)
     assert last.shape.as_list() == [None, 2]
@@ -207,7 +205,7 @@ def test_the_last_activations_of_each_sequence(lengths: list[int] | None) -> Non
     assert found.tolist() == [values[0, 2 if lengths is None else 1].tolist(), [10.0, 11.0]]
 
 
-def test_data_sets_of_contrib_learn_by_name() -> None:
+def test_contrib_learn_datasets_by_name() -> None:
     iris = tf.contrib.learn.datasets.DATASETS["iris"]()
     assert (iris.data.shape, iris.data.dtype) == ((150, 4), np.float64)
     assert np.bincount(iris.target).tolist() == [50, 50, 50]

@@ -10,7 +10,7 @@ import pytest
 import estimatorkit.compat.v1 as tf
 
 
-def test_helpers_of_framework_ops_and_function() -> None:
+def test_framework_ops_and_function() -> None:
     from estimatorkit.compat.v1.python.framework import function, ops
 
     assert ops.name_from_scope_name("a/b/") == "a/b"
@@ -39,7 +39,7 @@ def test_helpers_of_framework_ops_and_function() -> None:
         ops.convert_n_to_tensor(3)
 
 
-def test_threads_begin_with_the_scopes_of_a_graph_that_was_told_so() -> None:
+def test_threads_inherit_graph_scopes_if_requested() -> None:
     graph = tf.Graph()
     found: list[tf.Operation] = []
     with graph.device("/cpu:0"), graph.name_scope("main"):
@@ -55,7 +55,7 @@ def test_threads_begin_with_the_scopes_of_a_graph_that_was_told_so() -> None:
     ]
 
 
-def test_shapes_devices_and_messages_of_servers() -> None:
+def test_shapes_devices_and_server_messages() -> None:
     from estimatorkit.compat.v1.core.lib.core import error_codes_pb2
     from estimatorkit.compat.v1.core.protobuf import tensorflow_server_pb2
     from estimatorkit.compat.v1.python.framework import common_shapes, device

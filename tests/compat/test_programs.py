@@ -1,4 +1,4 @@
-"""Uses that public TensorFlow 1 programs are full of, as short programs of our own."""
+"""Common idioms of public TensorFlow 1 programs, as short programs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_program(text: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_strided_slice_takes_computed_bounds() -> None:
+def test_strided_slice_with_computed_bounds() -> None:
     data = np.arange(60).reshape(3, 20)
     with tf.Graph().as_default(), tf.Session() as session:
         at = tf.placeholder(tf.int32, [])
@@ -48,7 +48,7 @@ def test_strided_slice_takes_computed_bounds() -> None:
     np.testing.assert_array_equal(corners, data[2:3, :2])
 
 
-def test_a_window_that_moves_is_compiled_once_a_length() -> None:
+def test_moving_window_compiles_once_per_length() -> None:
     data = np.arange(44, dtype=np.float32).reshape(22, 2)
     with tf.Graph().as_default(), tf.Session() as session:
         step = tf.placeholder(tf.int32, [])
@@ -70,7 +70,7 @@ def test_a_window_that_moves_is_compiled_once_a_length() -> None:
 
 
 @pytest.mark.parametrize("shape", [[None, 4], [6, 4]])
-def test_windows_with_other_parts_of_an_index(shape: list[int | None]) -> None:
+def test_windows_with_mixed_indices(shape: list[int | None]) -> None:
     data = np.arange(24).reshape(6, 4)
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.int64, shape)
@@ -96,7 +96,7 @@ def test_windows_with_other_parts_of_an_index(shape: list[int | None]) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_bounds_that_follow_from_shapes_need_no_run_of_their_own() -> None:
+def test_static_bounds_need_no_extra_run() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
         half = tf.shape(y)[0] // 2
@@ -105,7 +105,7 @@ def test_bounds_that_follow_from_shapes_need_no_run_of_their_own() -> None:
         assert session.run(middle, {x: range(8), y: range(6)}).tolist() == [3, 4]
 
 
-def test_a_window_in_a_loop() -> None:
+def test_window_in_loop() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.constant(np.arange(10.0))
         sums = tf.map_fn(lambda at: tf.reduce_sum(x[at : at + 3]), tf.range(8), tf.float64)
@@ -113,7 +113,7 @@ def test_a_window_in_a_loop() -> None:
         assert compilations(session) < 8
 
 
-def test_what_may_be_fed_and_fetched() -> None:
+def test_feedable_and_fetchable() -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         a = tf.add(2, 5)
         b = tf.multiply(a, 3)
@@ -129,7 +129,7 @@ def test_what_may_be_fed_and_fetched() -> None:
 
 
 @pytest.mark.slow
-def test_threads_train_one_model_through_one_session() -> None:
+def test_threads_train_one_model_in_one_session() -> None:
     """As asynchronous reinforcement learning does; a run's results are another's to take over."""
     with tf.Graph().as_default(), tf.Session() as session:
         weight, counts = tf.Variable(tf.zeros([200, 200])), tf.Variable(tf.zeros([3]))
@@ -184,7 +184,7 @@ print("end")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("work", "capacity"), [(400, 10000), (1, 2)])
-def test_the_program_ends_while_daemon_threads_run(work: int, capacity: int) -> None:
+def test_program_exits_while_daemon_threads_run(work: int, capacity: int) -> None:
     """Computing, and waiting for room: neither an abort nor a thread's traceback."""
     done = run_program(_DAEMON.format(work=work, capacity=capacity))
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
@@ -209,7 +209,7 @@ tf.app.run(argv=[*sys.argv, "--rate=0.2", "rest"])
 """
 
 
-def test_flags_are_parsed_when_one_is_read() -> None:
+def test_flags_are_parsed_on_first_read() -> None:
     done = run_program(_FLAGS)
     assert done.stdout == "0.5 b True 0.5\n0.2 b ['program', 'rest']\n", done.stderr
 
@@ -234,20 +234,20 @@ tf.app.run(main=main, argv=[sys.argv[0]] + unparsed)
 
 
 @pytest.mark.parametrize("read", ["", "print(tf.flags.FLAGS.steps)"])
-def test_flags_that_are_not_defined_are_left_to_the_program(read: str) -> None:
+def test_undefined_flags_are_left_to_program(read: str) -> None:
     done = run_program(_UNKNOWN_FLAGS.format(read=read))
     expected = "0.5 3 ['--other=1', 'rest']\n"
     assert done.stdout == ("3\n" if read else "") + expected, done.stderr
 
 
-def test_a_wrong_value_of_a_flag_ends_the_program() -> None:
+def test_invalid_flag_value_exits() -> None:
     program = _UNKNOWN_FLAGS.format(read="").replace('"3"', '"three"')
     done = run_program(program)
     assert done.returncode == 1
     assert "flag --steps=three: invalid literal" in done.stderr
 
 
-def test_functions_of_sparse_tensors() -> None:
+def test_sparse_tensor_functions() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.sparse_placeholder(tf.float32)
         rows = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([2]), tf.constant([3, 1]))
@@ -272,7 +272,7 @@ def test_functions_of_sparse_tensors() -> None:
 
 
 @pytest.mark.slow
-def test_ctc_of_more_labels_is_no_new_compilation() -> None:
+def test_ctc_with_more_labels_does_not_recompile() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         logits = tf.constant(np.sin(np.arange(12 * 2 * 5)).reshape(12, 2, 5), tf.float32)
         labels = tf.sparse_placeholder(tf.int32)
@@ -288,7 +288,7 @@ def test_ctc_of_more_labels_is_no_new_compilation() -> None:
     np.testing.assert_allclose(alone, alone[:1] * 7)
 
 
-def test_products_with_sparse_matrices_in_any_order() -> None:
+def test_sparse_products_in_any_order() -> None:
     places = np.array([[2, 0], [0, 1], [0, 0], [2, 3], [1, 1], [0, 1]])
     values, dense = np.arange(1.0, 7.0), np.arange(8.0).reshape(4, 2)
     whole = np.zeros([3, 4])
@@ -307,9 +307,7 @@ def test_products_with_sparse_matrices_in_any_order() -> None:
             session.run(product, {x: (places, values, [3, 4])})
 
 
-def test_graphs_are_frozen_with_the_values_of_a_checkpoint(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_freeze_graph_with_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 2], name="x")
         weight = tf.get_variable("weight", initializer=[[1.0], [2.0]])
@@ -333,9 +331,7 @@ def test_graphs_are_frozen_with_the_values_of_a_checkpoint(
     assert capsys.readouterr().out == printed
 
 
-def test_a_save_waits_for_the_one_under_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_save_waits_for_running_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a `Supervisor`'s thread: the pointer must not go back to an earlier step."""
     begun, write = threading.Event(), CheckpointRotation.save
 
@@ -358,7 +354,7 @@ def test_a_save_waits_for_the_one_under_way(
         assert tf.train.latest_checkpoint(str(tmp_path)) == f"{path}-2"
 
 
-def test_what_shapes_and_dtypes_know() -> None:
+def test_shape_and_dtype_methods() -> None:
     shape = tf.TensorShape([2, None])
     assert shape.with_rank_at_least(2) is shape.with_rank_at_most(2) is shape
     shape.assert_same_rank([1, 1])

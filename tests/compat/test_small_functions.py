@@ -1,4 +1,4 @@
-"""Small functions that only old programs use: the values that TensorFlow 2.15.1 gives."""
+"""Small legacy functions, with the values that TensorFlow 2.15.1 gives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import estimatorkit.compat.v1 as tf
 
 
-def test_a_template_makes_its_variables_once() -> None:
+def test_template_creates_variables_once() -> None:
     def layer(x: tf.Tensor, units: int) -> tf.Tensor:
         weights = tf.get_variable("weights", [2, units], initializer=tf.ones_initializer())
         return x @ weights
@@ -39,7 +39,7 @@ TEMPLATES: dict[str, tuple[dict[str, Any], list[str], str]] = {
 
 
 @pytest.mark.parametrize("case", TEMPLATES)
-def test_operations_of_templates_have_tensorflow_s_names(case: str) -> None:
+def test_template_operation_names_match_tensorflow(case: str) -> None:
     options, scopes, variables = TEMPLATES[case]
     with tf.Graph().as_default():
         if case == "scope taken":
@@ -57,7 +57,7 @@ def test_operations_of_templates_have_tensorflow_s_names(case: str) -> None:
         assert (template.name, template.variable_scope_name) == ("t", f"{variables}/")
 
 
-def test_templates_that_begin_at_once_take_turns() -> None:
+def test_templates_of_one_name_alternate() -> None:
     with tf.Graph().as_default():
         one, other = (
             tf.make_template("t", lambda: tf.constant(1, name="y"), create_scope_now_=True)
@@ -67,7 +67,7 @@ def test_templates_that_begin_at_once_take_turns() -> None:
     assert found == ["t/y", "t_1/y", "t_2/y", "t_1_1/y", "t_3/y"]
 
 
-def test_shapes_that_broadcast() -> None:
+def test_broadcast_shapes() -> None:
     assert tf.broadcast_static_shape(tf.TensorShape([3, 1]), tf.TensorShape([4])) == (3, 4)
     unknown = tf.broadcast_static_shape(tf.TensorShape([None, 1]), tf.TensorShape([5, None]))
     assert unknown.as_list() == [5, None]
@@ -98,7 +98,7 @@ def test_casts_and_lists() -> None:
         assert session.run(tf.fft(tf.to_complex64([1.0, 0.0]))).tolist() == [1, 1]
 
 
-def test_protos_of_single_values_hold_them_in_fields() -> None:
+def test_scalar_tensor_protos_use_value_fields() -> None:
     assert tf.make_tensor_proto(10.0).float_val[:] == [10.0]
     assert tf.make_tensor_proto(5, shape=[2, 2]).int_val[:] == [5]
     assert tf.make_tensor_proto(1 + 2j).dcomplex_val[:] == [1.0, 2.0]

@@ -17,11 +17,11 @@ import estimatorkit.compat.v1 as tf
 
 
 class Example(tf.test.TestCase):  # type: ignore[misc]
-    """Tests of programs; run by `test_a_program_s_test_case`."""
+    """Tests of programs; run by `test_test_case_class`."""
 
     __test__ = False
 
-    def test_variables_stay_in_the_test_s_session(self) -> None:
+    def test_variables_stay_in_test_session(self) -> None:
         with self.test_session() as session:
             v = tf.Variable(2.0)
             self.evaluate(tf.global_variables_initializer())
@@ -33,7 +33,7 @@ class Example(tf.test.TestCase):  # type: ignore[misc]
             self.assertIsNot(own, session)
             self.assertEqual(tf.constant(1).eval(), 1)
 
-    def test_every_test_begins_anew(self) -> None:
+    def test_tests_are_independent(self) -> None:
         self.assertEmpty(tf.global_variables())
         self.assertLen(tf.get_default_graph().get_operations(), 0)
         path = Path(self.get_temp_dir())
@@ -41,7 +41,7 @@ class Example(tf.test.TestCase):  # type: ignore[misc]
         (path / "file").write_text("x")
         folders.append(path)
 
-    def test_tensors_are_evaluated(self) -> None:
+    def test_evaluate(self) -> None:
         with self.session():
             x = tf.constant([1.0, 2.0])
             self.assertAllEqual(x, [1, 2])
@@ -50,7 +50,7 @@ class Example(tf.test.TestCase):  # type: ignore[misc]
             with self.assertRaises(AssertionError):
                 self.assertAllClose(x, [1.0, 2.1])
 
-    def test_errors_of_operations(self) -> None:
+    def test_operation_errors(self) -> None:
         with self.session() as session:
             x = tf.placeholder(tf.float32, [], name="missing")
             with self.assertRaisesOpError("must feed a value"):
@@ -64,7 +64,7 @@ class Example(tf.test.TestCase):  # type: ignore[misc]
 folders: list[Path] = []
 
 
-def test_a_program_s_test_case() -> None:
+def test_test_case_class() -> None:
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(Example)
     result = unittest.TestResult()
     suite.run(result)
@@ -109,7 +109,7 @@ def test_comparisons(name: str) -> None:
         check(*wrong)
 
 
-def test_more_of_comparisons() -> None:
+def test_more_comparisons() -> None:
     case = Example()
     case.assertAllClose(BFLOAT, BFLOAT)
     for flags in ({"open_lower_bound": True}, {"open_upper_bound": True}):
@@ -142,7 +142,7 @@ class WithoutSuper(tf.test.TestCase):  # type: ignore[misc]
         self.assertTrue(Path(self.get_temp_dir()).is_dir())
 
 
-def test_one_temporary_folder_for_a_process_and_one_in_it_for_each_test() -> None:
+def test_temporary_folders_per_process_and_test() -> None:
     folder = tf.test.get_temp_dir()
     assert folder == tf.test.get_temp_dir()
     cases = [WithoutSuper(), WithoutSuper()]
@@ -156,7 +156,7 @@ def test_one_temporary_folder_for_a_process_and_one_in_it_for_each_test() -> Non
     assert Path(folder).is_dir()
 
 
-def test_a_set_up_without_super() -> None:
+def test_set_up_without_super() -> None:
     result = unittest.TestResult()
     WithoutSuper().run(result)
     assert result.wasSuccessful(), result.errors
@@ -169,7 +169,7 @@ class Compared(tf.test.TestCase):  # type: ignore[misc]
         """Used for its methods."""
 
 
-def test_protocol_buffers_and_devices_are_compared() -> None:
+def test_proto_and_device_comparisons() -> None:
     case = Compared()
     case.assertProtoEquals("features { }", tf.train.Example(features=tf.train.Features()))
     with pytest.raises(AssertionError):
@@ -194,7 +194,7 @@ def test_protocol_buffers_and_devices_are_compared() -> None:
         tf.test.assert_equal_graph_def(graph.as_graph_def(), other)
 
 
-def test_threads_report_their_errors() -> None:
+def test_threads_report_errors() -> None:
     case = Compared()
     found: list[int] = []
     fine = case.checkedThread(found.append, (1,))
@@ -209,7 +209,7 @@ def test_threads_report_their_errors() -> None:
     case.doCleanups()
 
 
-def test_what_is_written_to_a_stream_is_captured(tmp_path: Path) -> None:
+def test_captured_writes_to_stream(tmp_path: Path) -> None:
     case = Compared()
     with (tmp_path / "stream").open("w+") as stream:
         stream.write("before")
@@ -223,7 +223,7 @@ def test_what_is_written_to_a_stream_is_captured(tmp_path: Path) -> None:
     case.doCleanups()
 
 
-def test_attributes_are_replaced_and_put_back() -> None:
+def test_stubs_are_reverted() -> None:
     stubs = tf.test.StubOutForTesting()
     before = os.path.exists
     stubs.Set(os.path, "exists", lambda path: path)
@@ -233,7 +233,7 @@ def test_attributes_are_replaced_and_put_back() -> None:
 
 
 @pytest.mark.slow
-def test_jacobians_by_backpropagation_and_by_differences() -> None:
+def test_symbolic_and_numeric_jacobians() -> None:
     at = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
     with tf.Graph().as_default(), tf.Session():
         x, w = tf.constant(at), tf.constant([[1.0, -1.0], [0.5, 2.0]])
@@ -255,7 +255,7 @@ def test_jacobians_by_backpropagation_and_by_differences() -> None:
         tf.test.compute_gradient(x, [2, 2], y, [2, 2])
 
 
-def test_benchmarks_print_their_entries(capsys: pytest.CaptureFixture[str]) -> None:
+def test_benchmarks_print_entries(capsys: pytest.CaptureFixture[str]) -> None:
     with tf.Graph().as_default(), tf.Session(config=tf.test.benchmark_config()) as session:
         x = tf.Variable(1.0)
         session.run(x.initializer)
@@ -267,7 +267,7 @@ def test_benchmarks_print_their_entries(capsys: pytest.CaptureFixture[str]) -> N
     assert "entry { name: add, iters: 3, wall_time: " in capsys.readouterr().out
 
 
-def test_decorators_of_test_util_leave_tests_as_they_are() -> None:
+def test_test_util_decorators_change_nothing() -> None:
     from estimatorkit.compat.v1.python.framework import test_util
 
     class Case(test_util.TensorFlowTestCase):  # type: ignore[misc]
@@ -296,7 +296,7 @@ def test_decorators_of_test_util_leave_tests_as_they_are() -> None:
         assert result.wasSuccessful(), result.errors
 
 
-def test_main_parses_the_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_main_parses_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     monkeypatch.setattr(unittest, "main", lambda argv: seen.append(list(argv)))
     values = absl_flags.FLAGS

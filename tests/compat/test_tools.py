@@ -1,4 +1,4 @@
-"""`tf.python.tools` and `tf.profiler`: graphs cut down, and what they hold."""
+"""`tf.python.tools` and `tf.profiler`: stripped graphs and profiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimatorkit.compat.v1.python.layers import utils
 from estimatorkit.compat.v1.python.tools import optimize_for_inference_lib, strip_unused_lib
 
 
-def test_strip_unused_makes_a_placeholder_of_an_inner_node() -> None:
+def test_strip_unused_turns_inner_node_into_placeholder() -> None:
     with tf.Graph().as_default() as graph:
         decoded = tf.identity(tf.placeholder(tf.float32, [2], name="file") * 100.0, name="image")
         tf.identity(tf.identity(decoded + 1.0, name="middle"), name="output")
@@ -48,7 +48,7 @@ def _network() -> Any:
         tf.reduce_mean(tf.nn.softmax(logits))
 
 
-def test_profile_counts_as_tensorflow_does(
+def test_profile_counts_match_tensorflow(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The totals are those of `tf.profiler` in TensorFlow 2.15, initializers included."""
@@ -88,7 +88,7 @@ def test_profile_counts_as_tensorflow_does(
         options.time_and_memory()
 
 
-def test_utilities_of_layers() -> None:
+def test_layer_utilities() -> None:
     assert utils.normalize_tuple(2, 3, "strides") == (2, 2, 2)
     assert utils.normalize_data_format("Channels_First") == "channels_first"
     assert [utils.convert_data_format("channels_first", n) for n in (3, 4, 5)] == [

@@ -1,4 +1,4 @@
-"""`VocabularyProcessor`: words, ids, and what is written."""
+"""`VocabularyProcessor`: words, ids and saving."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_words() -> None:
     ]
 
 
-def test_ids_count_from_one_as_words_come() -> None:
+def test_ids_count_from_one_in_order_of_appearance() -> None:
     processor = VocabularyProcessor(5)
     rows = list(processor.fit_transform(DOCUMENTS[:2]))
     np.testing.assert_array_equal(rows, [[1, 2, 3, 4, 1], [1, 6, 3, 0, 0]])
@@ -36,7 +36,7 @@ def test_ids_count_from_one_as_words_come() -> None:
     assert list(processor.reverse(rows)) == ["the cat sat on the", "the dog sat <UNK> <UNK>"]
 
 
-def test_words_that_are_cut_off_get_no_ids() -> None:
+def test_truncated_words_get_no_ids() -> None:
     processor = VocabularyProcessor(2)
     np.testing.assert_array_equal(list(processor.transform(["a b c d"])), [[1, 2]])
     assert len(processor.vocabulary_) == 3
@@ -53,16 +53,14 @@ def test_rare_words_are_unknown() -> None:
     )
 
 
-def test_a_tokenizer_of_one_s_own() -> None:
+def test_custom_tokenizer() -> None:
     processor = VocabularyProcessor(3, tokenizer_fn=lambda texts: (list(text) for text in texts))
     np.testing.assert_array_equal(list(processor.fit_transform(iter(["aba"]))), [[1, 2, 1]])
 
 
 @pytest.mark.slow
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5))
-def test_what_is_written_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory, documents: list[str]
-) -> None:
+def test_save_and_restore(tmp_path_factory: pytest.TempPathFactory, documents: list[str]) -> None:
     processor = VocabularyProcessor(6).fit(documents)
     path = tmp_path_factory.mktemp("vocabulary") / "vocab"
     processor.save(path)
@@ -74,7 +72,7 @@ def test_what_is_written_is_read_back(
 
 
 @pytest.mark.parametrize("content", [pickle.dumps(DOCUMENTS), b"", b"[]", b'{"vocabulary": 3}'])
-def test_nothing_else_is_read(content: bytes, tmp_path: Path) -> None:
+def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "vocab"
     path.write_bytes(content)
     with pytest.raises(DataLossError, match="is no file of VocabularyProcessor"):

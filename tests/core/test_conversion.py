@@ -1,4 +1,4 @@
-"""From Python values to tensors: default dtypes, lists with tensors, what is refused."""
+"""Conversion of Python values to tensors: default dtypes, lists with tensors, errors."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_default_dtypes(value: Any, name: str) -> None:
         *((np.array([1j]), "float32", True), ([True], "float32", True)),
     ],
 )
-def test_wanted_dtypes(value: Any, dtype: str, fits: bool) -> None:
+def test_explicit_dtypes(value: Any, dtype: str, fits: bool) -> None:
     if fits:
         assert constant(value, dtype).dtype.name == dtype
     else:
@@ -82,13 +82,13 @@ def test_wanted_dtypes(value: Any, dtype: str, fits: bool) -> None:
             constant(value, dtype)
 
 
-def test_numbers_that_do_not_fit_are_refused() -> None:
+def test_overflowing_numbers_raise() -> None:
     for value, dtype in ((300, "uint8"), (-1, "uint8"), (2**40, "int32"), (-1, "uint64")):
         with pytest.raises(TypeError, match="out of its range"):
             constant(value, dtype)
 
 
-def test_what_is_no_tensor() -> None:
+def test_non_tensor_values_raise() -> None:
     for value in (None, [[1, 2], [3]], [None]):
         with pytest.raises((ValueError, TypeError)):
             convert_to_tensor(value)
@@ -96,7 +96,7 @@ def test_what_is_no_tensor() -> None:
         constant(None)
 
 
-def test_tensors_variables_and_lists_of_them() -> None:
+def test_tensors_variables_and_nested_lists() -> None:
     a = constant(1.0)
     v = Variable(2.0)
     assert convert_to_tensor(a) is a
@@ -112,7 +112,7 @@ def test_tensors_variables_and_lists_of_them() -> None:
     assert convert_to_tensor(1.5, preferred_dtype=int32).dtype is float32
 
 
-def test_numbers_take_the_dtype_of_the_tensor_beside_them() -> None:
+def test_numbers_take_dtype_of_other_operand() -> None:
     for dtype in (float64, int64, as_dtype("bfloat16")):
         x = filling.ones([2], dtype)
         for tensor in (x + 1, 2 * x, x - 1, elementwise.maximum(x, 0), elementwise.add(3, x)):
@@ -121,7 +121,7 @@ def test_numbers_take_the_dtype_of_the_tensor_beside_them() -> None:
         constant(1) + 1.5
 
 
-def test_constants_are_copies_that_cannot_change() -> None:
+def test_constants_are_immutable_copies() -> None:
     given = np.array([1.0, 2.0], np.float32)
     tensor = constant(given)
     given[0] = 9
@@ -130,7 +130,7 @@ def test_constants_are_copies_that_cannot_change() -> None:
         tensor.op.attrs["value"][0] = 5
 
 
-def test_the_shape_of_a_constant() -> None:
+def test_constant_shape() -> None:
     assert value_of(constant(7, shape=[2, 2])).tolist() == [[7, 7], [7, 7]]
     assert value_of(constant([1, 2], shape=[2, 2])).tolist() == [[1, 2], [2, 2]]
     assert value_of(constant([1, 2, 3, 4], shape=[2, 2])).tolist() == [[1, 2], [3, 4]]
@@ -150,12 +150,12 @@ def test_strings() -> None:
         assert as_array(value).ravel()[0].startswith(b"a\0")
 
 
-def test_a_shape_that_does_not_fit_int32_is_refused() -> None:
+def test_shape_beyond_int32_raises() -> None:
     with pytest.raises(ValueError, match="a dimension is too large"):
         convert_to_tensor(TensorShape([2**40]), int32)
 
 
-def test_values_of_a_registered_class_become_tensors() -> None:
+def test_registered_conversion_function() -> None:
     class Metres(float):
         pass
 
@@ -177,13 +177,13 @@ def test_values_of_a_registered_class_become_tensors() -> None:
         register_tensor_conversion_function("Metres", convert)  # type: ignore[arg-type]
 
 
-def test_what_counts_as_a_tensor() -> None:
+def test_is_tensor() -> None:
     rows = IndexedSlices(constant([[1.0]]), constant([0]))
     assert all(is_tensor(each) for each in (constant(1.0), Variable(1.0), rows))
     assert not any(is_tensor(each) for each in (1.0, np.zeros(2), [constant(1.0)], None))
 
 
-def test_a_single_length_is_a_shape_of_zeros_and_ones() -> None:
+def test_zeros_and_ones_of_scalar_shape() -> None:
     with Graph().as_default(), Session() as session:
         length = builtin_ops.placeholder(int32, [])
         made = [filling.zeros(3), filling.ones(2), filling.zeros(length)]
@@ -192,7 +192,7 @@ def test_a_single_length_is_a_shape_of_zeros_and_ones() -> None:
             filling.fill(3, 1.0)
 
 
-def test_arrays_are_cast_and_python_numbers_are_checked() -> None:
+def test_arrays_are_cast_and_numbers_are_checked() -> None:
     with Graph().as_default():
         values = [
             constant(np.array([1.7, -2.2]), int32),
@@ -211,7 +211,7 @@ def test_arrays_are_cast_and_python_numbers_are_checked() -> None:
             convert_to_tensor([constant(1), constant(1.0)])
 
 
-def test_dtypes_by_their_numbers() -> None:
+def test_dtypes_from_enum_numbers() -> None:
     assert as_dtype(1) is float32
     assert as_dtype("float32_ref") is float32
     with pytest.raises(TypeError, match="is not a dtype"):

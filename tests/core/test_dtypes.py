@@ -19,7 +19,7 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "graph.json").read_t
 
 
 @pytest.mark.parametrize("dtype", ALL.values(), ids=str)
-def test_every_name_finds_its_dtype(dtype: DType) -> None:
+def test_every_name_resolves(dtype: DType) -> None:
     assert as_dtype(dtype.name) is dtype
     assert as_dtype(dtype) is dtype
     assert dtype == dtype.name
@@ -50,17 +50,17 @@ def test_every_name_finds_its_dtype(dtype: DType) -> None:
         ),
     ],
 )
-def test_what_else_names_a_dtype(value: Any, name: str) -> None:
+def test_other_dtype_aliases(value: Any, name: str) -> None:
     assert as_dtype(value).name == name
 
 
 @pytest.mark.parametrize("value", ["float33", None, 3.5, np.dtype("M8[s]"), [], "a,b", dict])
-def test_what_names_none(value: Any) -> None:
+def test_unknown_dtypes_raise(value: Any) -> None:
     with pytest.raises(TypeError, match="is not a dtype"):
         as_dtype(value)
 
 
-def test_a_misspelt_name_gets_a_hint() -> None:
+def test_misspelled_name_suggests_dtype() -> None:
     with pytest.raises(TypeError, match="did you mean 'float32'"):
         as_dtype("flaot32")
 
@@ -84,7 +84,7 @@ def test_limits() -> None:
         _ = dtypes.string.max
 
 
-def test_where_and_how_wide() -> None:
+def test_placement_and_width() -> None:
     assert {name for name, dtype in ALL.items() if dtype.is_wide} == {
         *("int64", "uint64", "float64", "complex128")
     }
@@ -93,7 +93,7 @@ def test_where_and_how_wide() -> None:
     assert not dtypes.int32.is_differentiable
 
 
-def test_the_golden_table() -> None:
+def test_golden_dtypes() -> None:
     facts = GOLDEN["snippets"]["dtypes"]["facts"]
     for name, dtype in ALL.items():
         if name == "resource":

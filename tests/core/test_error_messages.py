@@ -1,4 +1,4 @@
-"""Wrong programs fail as in TensorFlow 2.15.1: its class, its leading words, and where and why.
+"""Wrong programs fail as in TensorFlow 2.15.1: error class, first words, location and cause.
 
 Each row was run under `tensorflow.compat.v1` when it was written; `test_names.py` compares more
 with recorded messages, the files of each area test their own.
@@ -135,7 +135,7 @@ RUNNING: dict[str, tuple[Program, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", [*BUILDING, *RUNNING])
-def test_class_and_words(name: str) -> None:
+def test_error_class_and_message(name: str) -> None:
     program, kind, words = {**BUILDING, **RUNNING}[name]
     with pytest.raises(kind, match=words) as caught:
         program()
@@ -143,7 +143,7 @@ def test_class_and_words(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["pad", "tile", "where: condition", "while_loop: predicate"])
-def test_the_line_is_named(name: str) -> None:
+def test_error_names_user_line(name: str) -> None:
     program, kind, _ = BUILDING[name]
     with pytest.raises(kind, match=r"made at: .*test_error_messages.py"):
         program()
@@ -171,7 +171,7 @@ def test_computed_paddings_and_depth() -> None:
             np.testing.assert_array_equal(values[3], expected)
 
 
-def test_status_codes_are_tensorflow_s() -> None:
+def test_status_codes_match_tensorflow() -> None:
     names = ["OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"]
     names += ["ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"]
     names += ["ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"]

@@ -1,4 +1,4 @@
-"""Gradients through graphs: paths, given and stopped ones, rows, variables, higher orders."""
+"""Gradients through graphs: paths, grad_ys, stops, sparse rows, variables, higher orders."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimatorkit.core import builtin_ops
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64, int32
 from estimatorkit.core.gradients import IndexedSlices, gradients
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
-from estimatorkit.ops.array import indexing, joining
+from estimatorkit.ops.array import array, indexing, joining
 from estimatorkit.ops.math import elementwise, linalg, reduce
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
@@ -34,7 +33,7 @@ def run(fetches: Any, feeds: Any = None) -> Any:
         return session.run(fetches, feeds)
 
 
-def test_the_sum_over_ys_and_paths() -> None:
+def test_gradient_sums_over_ys_and_paths() -> None:
     x = constant([1.0, 2.0])
     y = x * x + 3.0 * x
     assert run(gradients(y, x))[0].tolist() == [5.0, 7.0]
@@ -42,13 +41,13 @@ def test_the_sum_over_ys_and_paths() -> None:
     assert run(gradients([y, y], x))[0].tolist() == [10.0, 14.0]
 
 
-def test_one_gradient_for_each_x() -> None:
+def test_one_gradient_per_x() -> None:
     a, b = constant(2.0), constant(3.0)
     found = run(gradients(a * b, [a, b, a]))
     assert found == [3.0, 2.0, 3.0]
 
 
-def test_an_x_on_the_way_to_another() -> None:
+def test_x_depends_on_another_x() -> None:
     x = constant(2.0)
     y = x * x
     z = y * x
@@ -76,21 +75,21 @@ def test_stop_gradients() -> None:
     c = a * 2.0 + b
     assert gradients(c, [a], stop_gradients=[a, b]) is not None
     assert run(gradients(c + a, [a, b], stop_gradients=[a, b])) == [3.0, 1.0]
-    assert run(gradients(builtin_ops.stop_gradient(y) * x, x)) == [4.0]
+    assert run(gradients(array.stop_gradient(y) * x, x)) == [4.0]
 
 
-def test_unconnected() -> None:
+def test_unconnected_gradients() -> None:
     x, other = constant([1.0, 2.0]), constant([3.0])
     y = x * 2.0
     assert gradients(y, [other]) == [None]
     found = gradients(y, [x, other], unconnected_gradients="zero")
     assert [value.tolist() for value in run(found)] == [[2.0, 2.0], [0.0]]
-    assert gradients(builtin_ops.stop_gradient(x), x) == [None]
+    assert gradients(array.stop_gradient(x), x) == [None]
     with pytest.raises(ValueError, match="unconnected"):
         gradients(y, [other], unconnected_gradients="nil")
 
 
-def test_integers_have_none() -> None:
+def test_integers_have_no_gradient() -> None:
     i = constant([1, 2])
     x = elementwise.cast(i, float32)
     assert gradients(x * 2.0, [i]) == [None]
@@ -139,7 +138,7 @@ def test_broadcasting() -> None:
     assert found[3].tolist() == [[3.0], [3.0]]
 
 
-def test_a_quadratic_has_its_matrix_as_hessian() -> None:
+def test_hessian_of_quadratic() -> None:
     matrix = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -1.0], [0.0, -1.0, 4.0]])
     x = placeholder(float64, [3, 1])
     y = linalg.matmul(linalg.matmul(x, constant(matrix), transpose_a=True), x) * 0.5
@@ -168,7 +167,7 @@ def test_third_order() -> None:
     np.testing.assert_allclose(run(orders, {x: at}), expected)
 
 
-def test_rows_of_gather() -> None:
+def test_gather_gradient_is_sparse() -> None:
     table = Variable(np.arange(8, dtype=np.float32).reshape(4, 2))
     rows = indexing.gather(table, [[2, 0], [2, 3]])
     (gradient,) = gradients(reduce.reduce_sum(rows * rows), [table])
@@ -182,7 +181,7 @@ def test_rows_of_gather() -> None:
     assert whole.tolist() == [[0.0, 2.0], [0.0, 0.0], [16.0, 20.0], [12.0, 14.0]]
 
 
-def test_rows_of_two_gathers_and_a_dense_path() -> None:
+def test_gradients_of_two_gathers_and_dense_path() -> None:
     table = Variable(np.ones([4, 2], np.float32))
     ids = placeholder(int32, [None])
     one = indexing.gather(table, ids)
@@ -197,7 +196,7 @@ def test_rows_of_two_gathers_and_a_dense_path() -> None:
     assert whole.tolist() == [[0.5, 0.5], [2.5, 2.5], [0.5, 0.5], [2.5, 2.5]]
 
 
-def test_gather_of_a_computed_tensor_and_along_another_axis() -> None:
+def test_gather_of_computed_tensor_and_other_axis() -> None:
     table = Variable([[1.0, 2.0], [3.0, 4.0]])
     scaled = table * 3.0
     (by_rows,) = gradients(reduce.reduce_sum(indexing.gather(scaled, [1, 1])), table)
@@ -215,14 +214,14 @@ def test_second_order_through_gather() -> None:
     assert run(convert_to_tensor(second)).tolist() == [[6.0], [0.0], [36.0]]
 
 
-def test_a_variable_read_more_than_once() -> None:
+def test_variable_read_twice() -> None:
     v = Variable(3.0)
     y = v * v + v.read_value() * 5.0 + v.value()
     assert run(gradients(y, v)) == [12.0]
     assert run(gradients(y, [v, v])) == [12.0, 12.0]
 
 
-def test_a_variable_between_updates() -> None:
+def test_variable_read_between_updates() -> None:
     """The gradient is taken at the value that the loss was computed from."""
     v = Variable(3.0)
     loss = v * v
@@ -253,7 +252,7 @@ def test_forward_and_backward_compile_once() -> None:
         assert session.state.compilations.total() == 1
 
 
-def test_the_backward_of_one_operation_twice() -> None:
+def test_differentiating_operation_twice() -> None:
     """Two calls of `gradients` share the forward operation, and neither disturbs the other."""
     x = constant([1.0, 2.0])
     y = elementwise.exp(x)
@@ -264,7 +263,7 @@ def test_the_backward_of_one_operation_twice() -> None:
     np.testing.assert_allclose(found[0], found[2])
 
 
-def test_the_backward_without_its_forward() -> None:
+def test_backward_without_forward() -> None:
     """Where the forward operation is fed, its backward operation computes what it needs alone."""
     x = placeholder(float32, [2])
     y = elementwise.exp(x)
@@ -274,14 +273,14 @@ def test_the_backward_without_its_forward() -> None:
     np.testing.assert_allclose(found, [6.0, 8.0])
 
 
-def test_an_operation_with_several_outputs() -> None:
+def test_operation_with_several_outputs() -> None:
     x = constant([[1.0, 2.0, 3.0]])
     first, second, third = joining.unstack(x, axis=1)
     assert run(gradients(second * second, x))[0].tolist() == [[0.0, 4.0, 0.0]]
     assert run(gradients(first * third, x))[0].tolist() == [[3.0, 0.0, 1.0]]
 
 
-def test_ties_of_maximum_and_minimum_go_to_the_first() -> None:
+def test_maximum_and_minimum_ties_go_to_first() -> None:
     x, y = constant([1.0, 2.0, 3.0]), constant([1.0, 3.0, 2.0])
     assert [g.tolist() for g in run(gradients(elementwise.maximum(x, y), [x, y]))] == [
         [1.0, 0.0, 1.0],
@@ -293,7 +292,7 @@ def test_ties_of_maximum_and_minimum_go_to_the_first() -> None:
     ]
 
 
-def test_division_by_zero_that_does_not_count() -> None:
+def test_masked_division_by_zero() -> None:
     x, y = constant([1.0, 2.0]), constant([0.0, 4.0])
     found = run(gradients(elementwise.div_no_nan(x, y), [x, y]))
     assert [value.tolist() for value in found] == [[0.0, 0.25], [0.0, -0.125]]
@@ -319,13 +318,15 @@ def test_division_by_zero_that_does_not_count() -> None:
         (lambda x: elementwise.pow(x, 2.0), [0.0, 1.0], [0.0, 2.0]),
     ],
 )
-def test_kinks_and_poles(function: Any, at: list[float], expected: list[float]) -> None:
+def test_gradients_at_kinks_and_poles(
+    function: Any, at: list[float], expected: list[float]
+) -> None:
     """Where a derivative is a matter of choice, ours is TensorFlow 2.15's."""
     x = constant(at)
     np.testing.assert_allclose(run(gradients(function(x), x))[0], expected, rtol=1e-6)
 
 
-def test_names_and_places() -> None:
+def test_gradient_names_and_devices() -> None:
     x = constant([1.0, 2.0], name="x")
     y = elementwise.square(x, name="y")
     (gradient,) = gradients(y, x)
@@ -335,7 +336,7 @@ def test_names_and_places() -> None:
     assert gradient.shape == (2,)
 
 
-def test_an_x_of_unknown_shape() -> None:
+def test_x_of_unknown_shape() -> None:
     x = placeholder(float32)
     (gradient,) = gradients(reduce.reduce_sum(x * x), x)
     assert run(gradient, {x: 3.0}) == 6.0

@@ -29,7 +29,7 @@ def graph() -> Iterator[Graph]:
         yield made
 
 
-def test_an_operation_says_what_it_is(graph: Graph) -> None:
+def test_operation_attributes_and_repr(graph: Graph) -> None:
     a = constant(1.0, name="a")
     with graph.control_dependencies([a.op]):
         b = elementwise.exp(constant(2.0), name="b")  # the line
@@ -41,7 +41,7 @@ def test_an_operation_says_what_it_is(graph: Graph) -> None:
     assert operation.outputs == (b,)
     assert (b.op, b.value_index, b.graph, b.device) == (operation, 0, graph, "")
     assert operation.source.file == __file__
-    assert operation.source.function == "test_an_operation_says_what_it_is"
+    assert operation.source.function == "test_operation_attributes_and_repr"
     assert operation.traceback is operation.source
     assert str(operation) == "b = Exp(Const:0, ^a) -> float32()"
     assert repr(operation) == "<tf.Operation 'b' type=Exp>"
@@ -61,7 +61,7 @@ def test_attributes(graph: Graph) -> None:
     assert noted.kernel_attrs == {}
 
 
-def test_the_lines_of_a_helper_module_are_the_users(graph: Graph) -> None:
+def test_helper_module_lines_are_user_lines(graph: Graph) -> None:
     def helper() -> Tensor:
         return constant(1.0) + 2.0
 
@@ -70,7 +70,7 @@ def test_the_lines_of_a_helper_module_are_the_users(graph: Graph) -> None:
     assert str(operation.source).startswith(f"{__file__}:")
 
 
-def test_tensors_are_compared_by_identity(graph: Graph) -> None:
+def test_tensors_compare_by_identity(graph: Graph) -> None:
     a, b = constant(1.0), constant(1.0)
     assert a != b
     assert {a: 1}[a] == 1
@@ -78,7 +78,7 @@ def test_tensors_are_compared_by_identity(graph: Graph) -> None:
     assert f"{a}" == str(a)
 
 
-def test_what_a_tensor_is_not(graph: Graph) -> None:
+def test_unsupported_tensor_protocols_raise(graph: Graph) -> None:
     a = constant([1.0, 2.0])
     for refused in (bool, len, float, int, np.asarray):
         with pytest.raises((TypeError, NotImplementedError)):
@@ -92,7 +92,7 @@ def test_what_a_tensor_is_not(graph: Graph) -> None:
         a[constant(True)]
 
 
-def test_set_shape_adds_what_is_known(graph: Graph) -> None:
+def test_set_shape_merges(graph: Graph) -> None:
     x = builtin_ops.placeholder(float32)
     x.set_shape([None, 3])
     x.set_shape([2, None])
@@ -106,7 +106,7 @@ def test_set_shape_adds_what_is_known(graph: Graph) -> None:
 
 @given(st.lists(st.sampled_from(["a", "A", "a_1", "b", "a/b", "a_1_1", "B"]), max_size=14))
 @settings(max_examples=100, deadline=None)
-def test_names_are_unique_without_case(names: list[str]) -> None:
+def test_names_are_unique_case_insensitively(names: list[str]) -> None:
     with Graph().as_default() as graph:
         made = [constant(1.0, name=name).op.name for name in names]
         assert len({name.lower() for name in made}) == len(made)
@@ -116,7 +116,7 @@ def test_names_are_unique_without_case(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "_a", "", "/a", "a:0", "a$"])
-def test_malformed_names(graph: Graph, name: str) -> None:
+def test_malformed_names_raise(graph: Graph, name: str) -> None:
     if name:
         with pytest.raises(ValueError, match="not a valid node name"):
             constant(1.0, name=name)
@@ -126,7 +126,7 @@ def test_malformed_names(graph: Graph, name: str) -> None:
         assert constant(1.0, name=name).name == "Const:0"
 
 
-def test_scopes_nest_and_end(graph: Graph) -> None:
+def test_name_scopes_nest(graph: Graph) -> None:
     with graphs.name_scope("a") as outer, graphs.name_scope("b") as inner:
         assert (outer, inner) == ("a/", "a/b/")
         assert graph.get_name_scope() == "a/b"
@@ -180,7 +180,7 @@ def _after(tensor: Tensor) -> Tensor:
         return constant(1.0)
 
 
-def test_operations_are_made_in_the_graph_of_their_inputs() -> None:
+def test_operations_join_graph_of_inputs() -> None:
     with Graph().as_default() as one:
         a, v = constant([1.0, 2.0]), Variable(1.0)
     with Graph().as_default():
@@ -202,7 +202,7 @@ def test_operations_are_made_in_the_graph_of_their_inputs() -> None:
         assert constant(1.0).graph is one
 
 
-def test_variables_are_not_made_under_control_dependencies(graph: Graph) -> None:
+def test_variables_ignore_control_dependencies(graph: Graph) -> None:
     with graph.control_dependencies([constant(1.0)]):
         v = Variable(1.0)
     assert v.initializer.control_inputs == []
@@ -211,7 +211,7 @@ def test_variables_are_not_made_under_control_dependencies(graph: Graph) -> None
 # -- look-up
 
 
-def test_looking_up(graph: Graph) -> None:
+def test_lookup_by_name(graph: Graph) -> None:
     a = constant(1.0, name="scope/alpha")
     assert graph.get_operation_by_name("scope/alpha") is a.op
     assert graph.get_tensor_by_name("scope/alpha:0") is a
@@ -269,14 +269,14 @@ def test_default_graphs_nest() -> None:
     assert get_default_graph() is outermost
 
 
-def test_resetting_the_default_graph() -> None:
+def test_reset_default_graph() -> None:
     before = get_default_graph()
     graphs.reset_default_graph()
     assert get_default_graph() is not before
     assert get_default_graph().get_operations() == []
 
 
-def test_another_thread_has_its_own_default_graph(graph: Graph) -> None:
+def test_default_graph_is_thread_local(graph: Graph) -> None:
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(get_default_graph()))
     thread.start()
@@ -284,7 +284,7 @@ def test_another_thread_has_its_own_default_graph(graph: Graph) -> None:
     assert found[0] is not graph
 
 
-def test_threads_can_build_one_graph(graph: Graph) -> None:
+def test_concurrent_graph_building(graph: Graph) -> None:
     def build(number: int) -> None:
         with graph.as_default(), graphs.name_scope(f"thread{number}"):
             for _ in range(50):
@@ -301,7 +301,7 @@ def test_threads_can_build_one_graph(graph: Graph) -> None:
     assert len({operation.name for operation in operations}) == 600
 
 
-def test_threads_can_run_one_session(graph: Graph) -> None:
+def test_concurrent_session_runs(graph: Graph) -> None:
     x = builtin_ops.placeholder(float32, [])
     y = elementwise.square(x)
     v = Variable(0.0)
@@ -326,7 +326,7 @@ def test_threads_can_run_one_session(graph: Graph) -> None:
         assert session.run(v) == 60.0
 
 
-def test_a_finalized_graph(graph: Graph) -> None:
+def test_finalized_graph_raises(graph: Graph) -> None:
     a = constant(1.0)
     graph.finalize()
     assert graph.finalized
@@ -355,7 +355,7 @@ def test_device_names(spec: str, canonical: str) -> None:
     assert DeviceSpec().make_merged_spec(found) == found
 
 
-def test_device_specs_change_as_tensorflow_ones() -> None:
+def test_device_specs_match_tensorflow() -> None:
     spec = DeviceSpec(job="a", device_type="GPU", device_index=0)
     assert spec.parse_from_string("/job:b/task:1") is spec
     assert spec == DeviceSpec("b", task=1)
@@ -365,12 +365,12 @@ def test_device_specs_change_as_tensorflow_ones() -> None:
 
 
 @pytest.mark.parametrize("spec", ["my gpu", "/job", "/task:one", "/cpu:zero", "/disk:0"])
-def test_malformed_device_names(graph: Graph, spec: str) -> None:
+def test_malformed_device_names_raise(graph: Graph, spec: str) -> None:
     with pytest.raises(ValueError, match="Unknown attribute"), graphs.device(spec):
         pass
 
 
-def test_colocation_and_leaving_all_scopes(graph: Graph) -> None:
+def test_colocation_and_root_scope(graph: Graph) -> None:
     with graph.device("/cpu:1"):
         on_one = constant(1.0)
     plain = constant(2.0)
@@ -390,7 +390,7 @@ def test_colocation_and_leaving_all_scopes(graph: Graph) -> None:
     assert made.op.control_inputs == []
 
 
-def test_device_blocks(graph: Graph) -> None:
+def test_device_scopes(graph: Graph) -> None:
     def by_type(op: Operation) -> str:
         return "/job:ps" if op.type == "VarHandleOp" else f"/job:worker{op.device}"
 
@@ -432,7 +432,7 @@ SAMPLE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     ],
     ids=str,
 )
-def test_slices_as_numpy(graph: Graph, key: Any) -> None:
+def test_slicing_matches_numpy(graph: Graph, key: Any) -> None:
     x = builtin_ops.placeholder(float32, [None, 3, 4])
     with Session() as session:
         sliced = x[key]
@@ -441,7 +441,7 @@ def test_slices_as_numpy(graph: Graph, key: Any) -> None:
         assert sliced.shape.is_compatible_with(np.shape(value))
 
 
-def test_slices_by_tensors(graph: Graph) -> None:
+def test_slicing_with_tensors(graph: Graph) -> None:
     x = constant(SAMPLE)
     at = builtin_ops.placeholder("int32", [])
     with Session() as session:
@@ -458,9 +458,18 @@ def test_slices_by_tensors(graph: Graph) -> None:
         x[builtin_ops.placeholder("float32", []) :]
 
 
-def test_an_index_out_of_range_is_refused_when_it_is_known(graph: Graph) -> None:
+def test_static_index_out_of_range_raises(graph: Graph) -> None:
     x = constant(SAMPLE)
     for key in (2, (0, 3), (0, 0, 0, 0), (Ellipsis, 4), (..., ..., 0), -3):
         words = "out of bounds|Index out of range using input dim 3|Multiple ellipses"
         with pytest.raises(ValueError, match=words):
             x[key]
+
+
+def test_a_graph_has_one_extension_of_a_class() -> None:
+    graph, other = Graph(), Graph()
+    names: set[str] = graph.extension(set)
+    assert names == set()
+    assert graph.extension(set) is names
+    assert other.extension(set) is not names
+    assert graph.extension(dict) == {}

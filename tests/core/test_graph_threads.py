@@ -15,7 +15,7 @@ def in_a_thread(function: Callable[[], None]) -> None:
     thread.join()
 
 
-def test_variable_scopes_belong_to_their_thread() -> None:
+def test_variable_scopes_are_thread_local() -> None:
     graph = tf.get_default_graph()
     found: list[object] = []
 
@@ -40,7 +40,7 @@ def test_variable_scopes_belong_to_their_thread() -> None:
     assert found == ["bar/v:0", "bar/Const:0", "main", False, None, "main/v:0", "main_1", "bar"]
 
 
-def test_variables_are_shared_by_all_threads() -> None:
+def test_threads_share_variables() -> None:
     graph = tf.get_default_graph()
     variable = tf.get_variable("v", [2])
 
@@ -51,7 +51,7 @@ def test_variables_are_shared_by_all_threads() -> None:
     run_together([work] * 3)
 
 
-def test_names_stay_unique() -> None:
+def test_names_stay_unique_across_threads() -> None:
     graph = tf.get_default_graph()
 
     def work() -> None:

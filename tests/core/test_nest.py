@@ -35,7 +35,7 @@ STRUCTURES = st.recursive(
 @pytest.mark.slow
 @given(STRUCTURES, st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_pack_is_the_inverse_of_flatten(structure: Any, lists_are_leaves: bool) -> None:
+def test_pack_inverts_flatten(structure: Any, lists_are_leaves: bool) -> None:
     flat = nest.flatten(structure, lists_are_leaves=lists_are_leaves)
     packed = nest.pack_sequence_as(structure, flat, lists_are_leaves=lists_are_leaves)
     assert packed == structure
@@ -53,7 +53,7 @@ def test_map_structure(structure: Any) -> None:
     assert nest.flatten(paired) == [each for leaf in leaves for each in (leaf, leaf)]
 
 
-def test_dicts_are_visited_by_sorted_keys_and_keep_their_own_order() -> None:
+def test_dicts_flatten_in_sorted_key_order() -> None:
     structure = {"b": 1, "a": {"z": 2, "y": 3}}
     assert nest.flatten(structure) == [3, 2, 1]
     packed = nest.pack_sequence_as(structure, "xyz")
@@ -61,7 +61,7 @@ def test_dicts_are_visited_by_sorted_keys_and_keep_their_own_order() -> None:
     assert packed == {"b": "z", "a": {"y": "x", "z": "y"}}
 
 
-def test_what_is_a_leaf() -> None:
+def test_leaves() -> None:
     array = np.zeros([2, 2])
     assert nest.flatten(array)[0] is array
     assert nest.flatten("ab") == ["ab"]
@@ -85,21 +85,21 @@ def test_what_is_a_leaf() -> None:
         ({"a": 1}, {"a": 1, "b": 2}),
     ],
 )
-def test_structures_that_differ(first: Any, second: Any) -> None:
+def test_structure_mismatch_raises(first: Any, second: Any) -> None:
     with pytest.raises(ValueError, match="have the same nested structure"):
         nest.assert_same_structure(first, second)
     with pytest.raises(ValueError, match="have the same nested structure"):
         nest.map_structure(lambda a, b: a, first, second)
 
 
-def test_wrong_counts_and_keys() -> None:
+def test_wrong_counts_and_keys_raise() -> None:
     with pytest.raises(ValueError, match="2 leaves"):
         nest.pack_sequence_as([1, 2], [1, 2, 3])
     with pytest.raises(TypeError, match="cannot be sorted"):
         nest.flatten({"a": 1, 2: 3})
 
 
-def test_composites_are_expanded_where_asked() -> None:
+def test_expand_composites() -> None:
     sparse = tf.SparseTensor([[0, 1]], [2.0], [2, 2])
     structure = {"b": [sparse, 1], "a": 2}
     assert nest.flatten(structure) == [2, sparse, 1]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimatorkit.core import builtin_ops, ports, registry
+from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
@@ -17,8 +19,9 @@ from estimatorkit.core.registry import (
     Case,
     constant_value,
     constant_value_as_shape,
-    infer_from_kernel,
+    inference,
     register,
+    table,
 )
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import array, filling, joining
@@ -28,13 +31,14 @@ from estimatorkit.runtime.session import Session
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    ports.ops.load()  # into the registry that stays
-    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    registry.registered_types()  # imports all modules, into the registry that stays
+    monkeypatch.setattr(table, "_REGISTRY", dict(table._REGISTRY))
+    monkeypatch.setattr(table, "_MODULES", dict(table._MODULES))
     with Graph().as_default():
         yield
 
 
-def test_to_add_an_op_is_to_write_one_function() -> None:
+def test_register_op_with_one_function() -> None:
     register("TwiceAndSum", lambda x, times: (x * times, jnp.sum(x)), cases=lambda: [Case(())])
     x = builtin_ops.placeholder(float32, [None, 2])
     doubled, total = registry.apply("TwiceAndSum", [x], {"times": 2.0}).outputs
@@ -46,7 +50,7 @@ def test_to_add_an_op_is_to_write_one_function() -> None:
     assert found[1] == 3.0
 
 
-def test_a_type_is_registered_once() -> None:
+def test_duplicate_op_type_raises() -> None:
     with pytest.raises(ValueError, match="registered twice"):
         register("Add", jnp.add)
     assert "Add" in registry.registered_types()
@@ -54,23 +58,41 @@ def test_a_type_is_registered_once() -> None:
         registry.lookup("Nothing")
 
 
-def test_inference_from_the_kernel() -> None:
+def test_the_module_of_an_op_is_imported_when_its_type_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "module_of_halve.py").write_text(
+        "from estimatorkit.core.registry import register\nregister('Halve', lambda x: x / 2)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert registry.find("Halve") is None
+    registry.add_ops("module_of_halve", "Halve")
+    assert "module_of_halve" not in sys.modules
+    halved = registry.output("Halve", [constant([3.0])])
+    with Session() as session:
+        assert session.run(halved).tolist() == [1.5]
+    monkeypatch.delitem(sys.modules, "module_of_halve")
+    with pytest.raises(ValueError, match="'Halve' has two modules: module_of_halve and another"):
+        registry.add_ops("another", "Halve")
+
+
+def test_inference_from_kernel() -> None:
     register("Outer", lambda x, y: jnp.einsum("i,j->ij", x, y))
     known, unknown = constant([1.0, 2.0]), builtin_ops.placeholder(float32, [None])
     row = registry.lookup("Outer")
-    assert infer_from_kernel(row, [known, known], {})[0].shape == [2, 2]
-    assert infer_from_kernel(row, [known, unknown], {})[0].shape == [2, None]
-    assert infer_from_kernel(row, [unknown, unknown], {})[0].shape == [None, None]
+    assert inference.infer_from_kernel(row, [known, known], {})[0].shape == [2, 2]
+    assert inference.infer_from_kernel(row, [known, unknown], {})[0].shape == [2, None]
+    assert inference.infer_from_kernel(row, [unknown, unknown], {})[0].shape == [None, None]
     whatever = builtin_ops.placeholder(float32)
-    spec = infer_from_kernel(row, [known, whatever], {})[0]
+    spec = inference.infer_from_kernel(row, [known, whatever], {})[0]
     assert spec.shape.rank is None
     assert spec.dtype is float32
     with pytest.raises(ValueError, match="Outer does not accept these inputs") as caught:
-        infer_from_kernel(row, [known, constant([[1.0]])], {})
+        inference.infer_from_kernel(row, [known, constant([[1.0]])], {})
     assert __file__ in str(caught.value)
 
 
-def test_a_kernel_is_evaluated_once_for_equal_shapes() -> None:
+def test_kernel_inference_is_cached_by_shape() -> None:
     calls: list[Any] = []
 
     def kernel(x: Any, table: Any) -> Any:
@@ -96,7 +118,7 @@ def test_constant_values() -> None:
     assert constant_value(array.shape(x)) is None
     assert constant_value(x) is None
     assert constant_value(Variable(1.0).value()) is None
-    assert constant_value(builtin_ops.placeholder_with_default(1, [])) is None
+    assert constant_value(array.placeholder_with_default(1, [])) is None
     assert constant_value(filling.range_(3)).tolist() == [0, 1, 2]
     assert constant_value(joining.split(constant([1, 2, 3, 4]), 2)[1]).tolist() == [3, 4]
     assert constant_value(elementwise.cast(constant([1.7]), int32)).tolist() == [1]
@@ -104,12 +126,12 @@ def test_constant_values() -> None:
     assert constant_value(constant(["a"])).tolist() == [b"a"]
 
 
-def test_large_values_are_left_to_xla() -> None:
+def test_large_constants_are_not_folded() -> None:
     large = filling.zeros([100, 100])
     assert constant_value(elementwise.exp(large)) is None
 
 
-def test_constant_values_as_shapes() -> None:
+def test_constant_value_as_shape() -> None:
     x = builtin_ops.placeholder(float32, [None, 3, 4])
     dims = array.shape(x)
     assert constant_value_as_shape(dims) == [None, 3, 4]
@@ -124,7 +146,7 @@ def test_constant_values_as_shapes() -> None:
     assert constant_value_as_shape(builtin_ops.placeholder(int32)).rank is None
 
 
-def test_broadcasting_of_static_shapes() -> None:
+def test_static_broadcasting() -> None:
     for one, other, expected in (
         ([2, 3], [3], [2, 3]),
         ([2, 1], [1, 4], [2, 4]),

@@ -1,4 +1,4 @@
-"""Static shapes: what is known of them, merging, printing; compared with the golden facts."""
+"""Static shapes: merging, printing, and the golden facts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def hidden(draw: Any) -> tuple[list[int], TensorShape, TensorShape]:
 
 @given(hidden())
 @settings(max_examples=200, deadline=None)
-def test_merging_knows_what_either_knew(case: tuple[list[int], TensorShape, TensorShape]) -> None:
+def test_merge_with(case: tuple[list[int], TensorShape, TensorShape]) -> None:
     dims, one, other = case
     assert one.is_compatible_with(dims)
     merged = one.merge_with(other)
@@ -58,13 +58,13 @@ def test_merging_knows_what_either_knew(case: tuple[list[int], TensorShape, Tens
 
 @given(hidden(), hidden())
 @settings(max_examples=100, deadline=None)
-def test_concatenating(first: Any, second: Any) -> None:
+def test_concatenate(first: Any, second: Any) -> None:
     joined = first[1].concatenate(second[1])
     assert joined.is_compatible_with(first[0] + second[0])
     assert joined == first[1] + second[1]
 
 
-def test_what_a_shape_is_made_of() -> None:
+def test_shape_constructor() -> None:
     for value in ([2, None], (2, None), TensorShape([2, None]), iter([2, None])):
         assert as_shape(value) == TensorShape([2, None])
     assert TensorShape(3) == [3]
@@ -76,7 +76,7 @@ def test_what_a_shape_is_made_of() -> None:
         TensorShape([-2])
 
 
-def test_shapes_are_values() -> None:
+def test_shapes_are_hashable_values() -> None:
     assert TensorShape([1, None]) == TensorShape([1, None]) == [1, None]
     assert TensorShape([1]) != TensorShape([2])
     assert TensorShape([1]) != "nonsense"
@@ -90,13 +90,13 @@ def test_shapes_are_values() -> None:
     assert not UNKNOWN
 
 
-def test_what_an_unknown_rank_refuses() -> None:
+def test_unknown_rank_errors() -> None:
     for refused in (len, list, TensorShape.as_list):
         with pytest.raises(ValueError, match="unknown"):
             refused(UNKNOWN)
 
 
-def test_contradictions() -> None:
+def test_incompatible_shapes_raise() -> None:
     shape = TensorShape([2, None])
     for other in ([3, None], [2], [2, None, None]):
         assert not shape.is_compatible_with(other)
@@ -110,7 +110,7 @@ def test_contradictions() -> None:
         shape.assert_has_rank(3)
 
 
-def test_the_golden_facts() -> None:
+def test_golden_shapes() -> None:
     """Those of the snippet `shapes`, but for `Dimension`, which is an int or None here."""
     some, unknown = TensorShape([None, 3]), TensorShape(None)
     with Graph().as_default():
@@ -159,7 +159,7 @@ def test_the_golden_facts() -> None:
     assert facts == {key: golden[key] for key in facts}
 
 
-def test_shapes_are_static_facts_of_constants() -> None:
+def test_constant_shapes_are_static() -> None:
     with Graph().as_default():
         x = builtin_ops.placeholder(float32, [None, 3])
         assert array.reshape(x, array.shape(x)).shape == [None, 3]
@@ -173,12 +173,12 @@ def test_shapes_are_static_facts_of_constants() -> None:
         assert filling.range_(2, 10, 3).shape == [3]
 
 
-def test_shapes_as_protocol_buffers() -> None:
+def test_shape_protos() -> None:
     for shape in (TensorShape([1, None]), UNKNOWN, SCALAR):
         assert TensorShape(shape.as_proto()) == shape
 
 
-def test_what_two_shapes_have_in_common() -> None:
+def test_most_general_compatible_shape() -> None:
     assert TensorShape([1, 2]).most_specific_compatible_shape([1, 3]) == TensorShape([1, None])
     assert TensorShape([1, 2]).most_specific_compatible_shape([1]) == UNKNOWN
     assert operator.add([4], TensorShape([3])) == TensorShape([4, 3])

@@ -1,4 +1,4 @@
-"""Variables: order of reads and writes, assignments, scopes that share them, their errors."""
+"""Variables: order of reads and writes, assignments, sharing scopes, errors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def initialized() -> Session:
 # -- the order of reads and writes
 
 
-def test_a_read_before_the_assignment_gives_the_old_value() -> None:
+def test_read_before_assignment_returns_old_value() -> None:
     v = Variable(1.0)
     before = v * 10.0
     add = v.assign_add(1.0)
@@ -60,7 +60,7 @@ def test_a_read_before_the_assignment_gives_the_old_value() -> None:
         assert session.run(v) == expected / 10 + 1
 
 
-def test_fetching_the_variable_beside_its_assignment_gives_the_value_before() -> None:
+def test_fetch_beside_assignment_returns_old_value() -> None:
     v = Variable(1.0)
     add = v.assign_add(1.0)
     session = initialized()
@@ -68,7 +68,7 @@ def test_fetching_the_variable_beside_its_assignment_gives_the_value_before() ->
     assert session.run([add, v]) == [3.0, 2.0]
 
 
-def test_the_loss_is_the_one_before_the_update() -> None:
+def test_loss_precedes_update() -> None:
     w = Variable([3.0, 4.0])
     loss = reduce.reduce_sum(elementwise.square(w))
     train = builtin_ops.group(w.assign_sub(w * 0.5))
@@ -78,7 +78,7 @@ def test_the_loss_is_the_one_before_the_update() -> None:
     assert session.run(loss) == 1.5625
 
 
-def test_a_read_under_control_dependencies_comes_after_them() -> None:
+def test_read_after_control_dependency() -> None:
     v = Variable(1.0)
     add = v.assign_add(1.0)
     with control_dependencies([add]):
@@ -89,7 +89,7 @@ def test_a_read_under_control_dependencies_comes_after_them() -> None:
     assert session.run([after, doubled, value, v]) == [2.0, 4.0, 2.0, 1.0]
 
 
-def test_assignments_keep_the_order_of_their_making() -> None:
+def test_assignments_run_in_creation_order() -> None:
     v = Variable(1.0)
     first = v.assign(10.0)
     second = v.assign_add(5.0)
@@ -99,7 +99,7 @@ def test_assignments_keep_the_order_of_their_making() -> None:
     assert session.run(v) == 14.0
 
 
-def test_assignments_that_are_not_asked_for_do_not_run() -> None:
+def test_unfetched_assignments_do_not_run() -> None:
     v = Variable(1.0)
     v.assign(10.0)
     last = v.assign_add(5.0)
@@ -107,7 +107,7 @@ def test_assignments_that_are_not_asked_for_do_not_run() -> None:
     assert session.run(last) == 6.0
 
 
-def test_the_value_of_an_assignment_flows_on() -> None:
+def test_assignment_returns_new_value() -> None:
     v = Variable(1.0)
     w = Variable(2.0)
     chain = w.assign(v.assign_add(1.0) * 3.0) + 1.0
@@ -116,7 +116,7 @@ def test_the_value_of_an_assignment_flows_on() -> None:
     assert session.run([v, w]) == [2.0, 6.0]
 
 
-def test_two_variables_swap() -> None:
+def test_swap_of_two_variables() -> None:
     v, w = Variable(1.0), Variable(2.0)
     old_v, old_w = builtin_ops.identity(v), builtin_ops.identity(w)
     swap = builtin_ops.group(v.assign(old_w), w.assign(old_v))
@@ -125,7 +125,7 @@ def test_two_variables_swap() -> None:
     assert session.run([v, w]) == [2.0, 1.0]
 
 
-def test_assigning_a_variable_to_another_copies() -> None:
+def test_assigning_variable_copies_value() -> None:
     v, w = Variable([1.0]), Variable([2.0])
     copy = w.assign(v)
     change = v.assign_add([5.0])
@@ -135,7 +135,7 @@ def test_assigning_a_variable_to_another_copies() -> None:
     assert session.run([v, w]) == [[6.0], [1.0]]
 
 
-def test_functions_and_methods() -> None:
+def test_assign_functions_and_methods() -> None:
     v = Variable(1.0)
     set_, add, sub = assign(v, 5.0), assign_add(v, 2.0), assign_sub(v, 1.0)
     session = initialized()
@@ -147,7 +147,7 @@ def test_functions_and_methods() -> None:
 # -- what they are
 
 
-def test_dtypes_and_shapes_of_variables() -> None:
+def test_variable_dtypes_and_shapes() -> None:
     for value, dtype, shape in (
         (1, int32, ()),
         (1.0, float32, ()),
@@ -197,7 +197,7 @@ def test_identity_and_names() -> None:
     assert repr(v) == "<tf.Variable 'v:0' shape=() dtype=float32>"
 
 
-def test_collections_of_variables() -> None:
+def test_variable_collections() -> None:
     a = Variable(1.0, name="a")
     b = Variable(1.0, trainable=False, name="b")
     c = Variable(1.0, collections=[GraphKeys.LOCAL_VARIABLES], trainable=False, name="c")
@@ -239,7 +239,7 @@ def test_load_and_eval() -> None:
         v.load([1.0, 2.0])
 
 
-def test_a_variable_without_a_fixed_shape() -> None:
+def test_variable_of_unknown_shape() -> None:
     x = builtin_ops.placeholder(float32, [None])
     v = Variable([1.0], validate_shape=False)
     assert v.shape.rank is None
@@ -250,14 +250,14 @@ def test_a_variable_without_a_fixed_shape() -> None:
     assert session.run(v + 1.0).shape == (3,)
 
 
-def test_an_initial_value_from_another_variable() -> None:
+def test_initial_value_from_another_variable() -> None:
     v = Variable(2.0)
     w = Variable(v.initialized_value() * 3.0)
     session = initialized()
     assert session.run(w) == 6.0
 
 
-def test_wrong_assignments() -> None:
+def test_wrong_assignments_raise() -> None:
     v = Variable([1.0, 2.0], name="v")
     with pytest.raises(ValueError, match="incompatible") as caught:
         v.assign([1.0])
@@ -270,7 +270,7 @@ def test_wrong_assignments() -> None:
         Variable([1.0], expected_shape=[2])
 
 
-def test_initializing_again_starts_again() -> None:
+def test_reinitialization() -> None:
     v = Variable(1.0)
     add = v.assign_add(1.0)
     init = global_variables_initializer()
@@ -284,7 +284,7 @@ def test_initializing_again_starts_again() -> None:
 # -- get_variable and its scopes
 
 
-def test_get_variable_makes_and_shares() -> None:
+def test_get_variable_creates_and_shares() -> None:
     with variable_scope("s"):
         v = get_variable("v", [2])
     with variable_scope("s", reuse=True):
@@ -302,7 +302,7 @@ def test_get_variable_makes_and_shares() -> None:
     assert __file__ in str(caught.value)
 
 
-def test_reuse_is_inherited_and_ends_with_its_block() -> None:
+def test_reuse_is_inherited_within_block() -> None:
     with variable_scope("a"), variable_scope("b"):
         v = get_variable("v", [1])
     with variable_scope("a", reuse=True):
@@ -314,7 +314,7 @@ def test_reuse_is_inherited_and_ends_with_its_block() -> None:
         assert get_variable("v", [1]).name == "d/v:0"
 
 
-def test_defaults_of_a_scope() -> None:
+def test_scope_defaults() -> None:
     penalties: list[Any] = []
 
     def penalty(variable: Any) -> Any:
@@ -335,7 +335,7 @@ def test_defaults_of_a_scope() -> None:
 
 
 @pytest.mark.parametrize("name", ["random_uniform", "random_normal", "truncated_normal"])
-def test_scale_of_random_initializers_without_arguments(name: str) -> None:
+def test_default_scale_of_random_initializers(name: str) -> None:
     """TensorFlow 1's own are of scale 1, those of Keras of 0.05."""
     drawn = getattr(tf.initializers, name)(seed=1)([400])
     of_keras = getattr(tf.keras.initializers, name)(seed=1)([400])
@@ -384,7 +384,7 @@ def test_get_variable_ignores_name_scopes_and_control_dependencies() -> None:
         session.run(v.initializer)
 
 
-def test_wrong_calls_of_get_variable() -> None:
+def test_get_variable_errors() -> None:
     with pytest.raises(ValueError, match="`shape` argument must be"):
         get_variable("v")
     with pytest.raises(ValueError, match="fully defined"):
@@ -399,14 +399,14 @@ def test_wrong_calls_of_get_variable() -> None:
         pass
 
 
-def test_uninitialized_variables_of_a_scope() -> None:
+def test_uninitialized_variables_of_scope() -> None:
     with variable_scope("s"):
         v = get_variable("v", [1])
     with Session() as session, pytest.raises(errors.FailedPreconditionError, match="s/v"):
         session.run(v)
 
 
-def test_a_variable_is_fetched_and_fed_by_its_name() -> None:
+def test_fetch_and_feed_variable_by_name() -> None:
     variable = Variable([1.0, 2.0], name="w")
     doubled = variable * 2.0
     with Session() as session:
@@ -416,7 +416,7 @@ def test_a_variable_is_fetched_and_fed_by_its_name() -> None:
         assert session.run(doubled, {variable: [7.0, 8.0]}).tolist() == [14.0, 16.0]
 
 
-def test_a_variable_of_strings_is_read_and_assigned_on_the_host() -> None:
+def test_string_variable_stays_on_host() -> None:
     variable = Variable(["a", "b"], name="words")
     assign = variable.assign(["x", "y"])
     with Session() as session:
@@ -445,7 +445,7 @@ def table(values: Any = (1.0, 2.0, 3.0, 4.0)) -> Variable:
         (tf.scatter_max, [1.0, 10.0, 3.0, 20.0]),
     ],
 )
-def test_functions_that_change_rows(function: Any, expected: list[float]) -> None:
+def test_scatter_functions(function: Any, expected: list[float]) -> None:
     v = table()
     changed = function(v, [1, 3], [10.0, 20.0])
     assert changed.name == f"Scatter{function.__name__.removeprefix('scatter_').title()}:0"
@@ -459,7 +459,7 @@ def test_functions_that_change_rows(function: Any, expected: list[float]) -> Non
     np.testing.assert_allclose(session.run(method), expected, rtol=1e-6)
 
 
-def test_slices_at_points() -> None:
+def test_sliced_assignment() -> None:
     v = Variable(np.zeros([2, 3], np.float32))
     session = initialized()
     session.run(tf.scatter_nd_update(v, [[0, 1], [1, 2]], [1.0, 2.0]))
@@ -469,13 +469,13 @@ def test_slices_at_points() -> None:
     np.testing.assert_array_equal(session.run(v.sparse_read([1])), [[10, 10, 12]])
 
 
-def test_integers_are_divided_as_integers() -> None:
+def test_integer_division_in_scatter() -> None:
     v = Variable([7, -7, 7])
     session = initialized()
     assert session.run(tf.scatter_div(v, [0, 1], [2, 2])).tolist() == [3, -3, 7]
 
 
-def test_updates_that_do_not_fit() -> None:
+def test_mismatched_updates_raise() -> None:
     v = table()
     with pytest.raises(ValueError, match="do not match the indices"):
         tf.scatter_update(v, [0, 1], [1.0])
@@ -487,7 +487,7 @@ def test_updates_that_do_not_fit() -> None:
         tf.scatter_update(v, [0.5], [1.0])
 
 
-def test_counting_up_to_a_limit() -> None:
+def test_count_up_to() -> None:
     v = Variable(np.int64(0))
     count = v.count_up_to(3)
     assert (count.name, count.dtype) == ("CountUpTo:0", int64)
@@ -498,7 +498,7 @@ def test_counting_up_to_a_limit() -> None:
     assert session.run(v) == 3
 
 
-def test_threads_count_together() -> None:
+def test_concurrent_count_up_to() -> None:
     v = Variable(0)
     count = tf.count_up_to(v, 40)
     session = initialized()
@@ -510,7 +510,7 @@ def test_threads_count_together() -> None:
 # -- what has a value: ReportUninitializedVariables, AssertVariablesInitialized, InitializedValue
 
 
-def test_uninitialized_variables_are_reported() -> None:
+def test_report_uninitialized_variables() -> None:
     a, b = Variable(1.0, name="a"), Variable(2.0, name="b", collections=[GraphKeys.LOCAL_VARIABLES])
     report, check = tf.report_uninitialized_variables(), tf.assert_variables_initialized()
     session = Session()
@@ -524,7 +524,7 @@ def test_uninitialized_variables_are_reported() -> None:
     session.run(check)
 
 
-def test_a_variable_initialized_from_another() -> None:
+def test_initialized_value_of_another_variable() -> None:
     a = Variable(1.0)
     b = Variable(a.initialized_value() * 2.0)
     session = Session()
@@ -535,7 +535,7 @@ def test_a_variable_initialized_from_another() -> None:
     assert session.run(b) == 10.0
 
 
-def test_older_names() -> None:
+def test_legacy_names() -> None:
     v = Variable(1.0, use_resource=True)
     tf.add_to_collection(GraphKeys.MODEL_VARIABLES, v)
     assert tf.all_variables() == tf.model_variables() == [v]
@@ -546,7 +546,7 @@ def test_older_names() -> None:
     assert session.run(v) == 1.0
 
 
-def test_a_shape_less_known() -> None:
+def test_less_specific_shape() -> None:
     v = Variable([1.0, 2.0], shape=[None])
     assert v.shape.as_list() == [None]
     session = initialized()
@@ -556,7 +556,7 @@ def test_a_shape_less_known() -> None:
         Variable([1.0, 2.0], shape=[3])
 
 
-def test_slices_of_a_variable_are_gathered() -> None:
+def test_gather_nd_of_variable() -> None:
     variable = Variable([[1.0, 2.0], [3.0, 4.0]])
     with initialized() as session:
         found = session.run(variable.gather_nd([[0, 1], [1, 0]]))

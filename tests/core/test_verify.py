@@ -1,4 +1,4 @@
-"""Malformed graphs, and what `Graph.verify` says of them."""
+"""Malformed graphs, and the errors of `Graph.verify`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _graph() -> tuple[tf.Graph, Any, Any]:
     return graph, x, y
 
 
-def test_a_graph_is_well_formed() -> None:
+def test_well_formed_graph_verifies() -> None:
     graph, _, _ = _graph()
     graph.verify()
 
@@ -62,7 +62,7 @@ def _another_graph(graph: tf.Graph, x: Any, y: Any) -> None:
         (_another_graph, "it needs y, which is not an earlier operation of the graph"),
     ],
 )
-def test_malformed(damage: Callable[..., None], message: str) -> None:
+def test_malformed_graphs_are_reported(damage: Callable[..., None], message: str) -> None:
     graph, x, y = _graph()
     damage(graph, x, y)
     with pytest.raises(ValueError, match=message) as error:

@@ -1,4 +1,4 @@
-"""What the tests of datasets share: a stand-in for tracing, and pipelines as plain Python."""
+"""Shared by the tests of datasets: a stand-in for tracing, and pipelines in plain Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from estimatorkit.data.execution.mixing import ChoicesIterator
 from estimatorkit.data.execution.randomness import RandomStream
 from estimatorkit.data.plan import Slices
 from estimatorkit.data.spec import DatasetSpec, flatten, pack
-from estimatorkit.runtime.columns import stack
+from estimatorkit.runtime.steps.columns import stack
 
 
 class _Place(threading.local):

@@ -1,4 +1,4 @@
-"""Input that is empty, ends in the midst of a batch, or fails: what the caller sees of it."""
+"""Input that is empty, ends mid-batch, or fails: what the caller sees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from tests.threads import StartedThreads
 
@@ -64,7 +64,7 @@ def _file(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", EMPTY)
-def test_an_empty_dataset_ends_at_once(name: str, tmp_path: Path) -> None:
+def test_empty_dataset_ends_at_once(name: str, tmp_path: Path) -> None:
     dataset = EMPTY[name](tmp_path)
     assert list(dataset) == []
     iterator = dataset.make_block_iterator()
@@ -82,9 +82,7 @@ def test_an_empty_dataset_ends_at_once(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("drop_remainder", "rows"), [(False, 10), (True, 8)])
 @pytest.mark.parametrize("padded", [False, True])
-def test_a_last_batch_of_fewer_rows_counts_as_such(
-    drop_remainder: bool, rows: int, padded: bool
-) -> None:
+def test_smaller_last_batch_counts_as_such(drop_remainder: bool, rows: int, padded: bool) -> None:
     numbers = Dataset.range(10).map(lambda x: tf.cast(x, tf.float32))
     batches = (
         numbers.padded_batch(4, [], drop_remainder=drop_remainder)
@@ -146,9 +144,7 @@ PREFETCHED: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", PREFETCHED)
 @pytest.mark.parametrize("size", [1, 64])
-def test_what_a_generator_raises_reaches_the_caller(
-    name: str, size: int, threads: StartedThreads
-) -> None:
+def test_generator_error_reaches_caller(name: str, size: int, threads: StartedThreads) -> None:
     iterator = PREFETCHED[name](_pairs()).make_block_iterator()
 
     def read() -> None:
@@ -162,7 +158,7 @@ def test_what_a_generator_raises_reaches_the_caller(
     assert not threads.running("estimatorkit")
 
 
-def test_operations_that_fail_on_a_thread_name_their_line() -> None:
+def test_background_errors_name_user_line() -> None:
     numbers = Dataset.from_tensor_slices(["1", "x"]).map(tf.string_to_number)  # here
     element = numbers.prefetch(1).make_one_shot_iterator().get_next()
     with tf.Session() as session:
@@ -173,7 +169,7 @@ def test_operations_that_fail_on_a_thread_name_their_line() -> None:
             session.run(element)
 
 
-def test_a_training_whose_input_fails_saves_what_it_has_learned(tmp_path: Path) -> None:
+def test_failing_input_saves_progress(tmp_path: Path) -> None:
     def model(features: Any, labels: Any, mode: str) -> Any:
         weight = tf.get_variable("weight", initializer=0.0)
         seen = tf.get_variable("seen", initializer=0.0, trainable=False)

@@ -1,4 +1,4 @@
-"""Batches of arrays repeated: cut from many epochs at once, equal to one epoch after the other."""
+"""Repeated batches of arrays: cut from many epochs at once, equal to one epoch at a time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read(iterator: BlockIterator, most: int, sizes: tuple[int, ...]) -> list[Any
 @pytest.mark.parametrize("drop", [False, True])
 @pytest.mark.parametrize("size", [1, 3, 4, 11])
 @pytest.mark.parametrize("epochs", [1, 3, None])
-def test_the_same_as_one_epoch_after_the_other(
+def test_matches_one_epoch_at_a_time(
     size: int, drop: bool, shuffled: bool, epochs: int | None
 ) -> None:
     one_by_one = made(size, drop, shuffled, epochs, True)
@@ -78,14 +78,14 @@ def test_positions_and_skipping(drop: bool, passed: int) -> None:
     assert read(restored, 40, (40,)) == wanted
 
 
-def test_whole_batches_have_one_shape() -> None:
+def test_full_batches_have_one_shape() -> None:
     block = made(4, True, True, None, False).next_block(6)
     assert [column.shape for column in block] == [(6, 4, 2), (6, 4)]
     ragged = made(4, False, True, None, False).next_block(6)
     assert [len(ragged[1][row]) for row in range(6)] == [4, 4, 3, 4, 4, 3]
 
 
-def test_fewer_rows_than_a_batch() -> None:
+def test_fewer_rows_than_batch_size() -> None:
     assert read(made(20, False, False, 2, False), 9, (4,))[1][1] == list(range(ROWS))
     data = Dataset.from_tensor_slices(np.arange(3)).batch(5, drop_remainder=True).repeat()
     with pytest.raises(OutOfRangeError):

@@ -1,4 +1,4 @@
-"""CSV files: what is read, and how bad ones are told."""
+"""CSV files: reading and error messages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_one_table_in_many_spellings(tmp_path: Path, content: str) -> None:
     assert table["score"].tolist() == [1.5, 2.0]
 
 
-def test_quoted_cells_hold_delimiters_quotes_and_line_ends(tmp_path: Path) -> None:
+def test_quoted_delimiters_quotes_and_line_ends(tmp_path: Path) -> None:
     table = read_csv(_write(tmp_path, 'a,b\n"1,5","say ""hi""\nand go"\n"",é\n'))
     assert table["a"].tolist() == [b"1,5", b""]
     assert table["b"].tolist() == [b'say "hi"\nand go', "é".encode()]
@@ -68,7 +68,7 @@ def test_dtypes_missing_values_and_dialect(tmp_path: Path) -> None:
     assert table["ok"].tolist() == [True, False]
 
 
-def test_names_may_be_given(tmp_path: Path) -> None:
+def test_given_column_names(tmp_path: Path) -> None:
     path = _write(tmp_path, "2,4\n1,2\n")
     assert read_csv(path, columns=["a", "b"])["a"].tolist() == [2, 1]
     assert read_csv(path, columns=["a", "b"], header=True)["a"].tolist() == [1]
@@ -104,7 +104,7 @@ def test_names_may_be_given(tmp_path: Path) -> None:
         ('a,b\n1,2\n"x"y,3\n', {}, [":3:", "begins here"]),
     ],
 )
-def test_bad_files_are_named_by_line_and_column(
+def test_errors_name_line_and_column(
     tmp_path: Path, content: str | bytes, options: dict[str, Any], parts: list[str]
 ) -> None:
     path = _write(tmp_path, content)
@@ -114,12 +114,12 @@ def test_bad_files_are_named_by_line_and_column(
         assert part in str(caught.value)
 
 
-def test_another_encoding(tmp_path: Path) -> None:
+def test_encoding(tmp_path: Path) -> None:
     path = _write(tmp_path, b"a\ncaf\xe9\n")
     assert read_csv(path, encoding="latin-1")["a"].tolist() == ["café".encode()]
 
 
-def test_a_missing_file(tmp_path: Path) -> None:
+def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"nowhere\.csv"):
         read_csv(tmp_path / "nowhere.csv")
 
@@ -138,7 +138,7 @@ def test_remote_files_and_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         read_csv("memory://read_csv.csv", dtypes={"n": "int32"})
 
 
-def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
+def test_bad_rows_may_be_skipped(tmp_path: Path) -> None:
     path = _write(tmp_path, "a,b\n1,2\n3\n4,x\n9007199254740993,6\n")
     with pytest.warns(UserWarning, match=r"2 bad rows skipped.*csv:3") as caught:
         table = read_csv(path, dtypes={"a": "int64", "b": "int64"}, on_bad_rows="skip")
@@ -147,7 +147,7 @@ def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
     assert table["b"].tolist() == [2, 6]
 
 
-def test_iris_is_the_data_set_of_the_tutorials() -> None:
+def test_iris_matches_tutorials() -> None:
     (train_x, train_y), (test_x, test_y) = iris.load_data()
     assert list(train_x.keys()) == iris.CSV_COLUMN_NAMES[:-1]
     assert train_x.shape == (120, 4)

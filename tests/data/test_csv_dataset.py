@@ -1,4 +1,4 @@
-"""CSV files as datasets: equal to TensorFlow's, exact in positions, clear about what is bad."""
+"""CSV datasets: equal to TensorFlow's, exact positions, clear errors."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.filterwarnings("ignore:.* bad rows skipped")
 @pytest.mark.parametrize("name", CASES)
-def test_equal_to_tensorflow(name: str, folder: Path) -> None:
+def test_matches_tensorflow(name: str, folder: Path) -> None:
     expected = GOLDEN[name]
     if "error" in expected:
         with pytest.raises(ValueError, match=r".") as caught:
@@ -106,7 +106,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(csv_files.CsvFormat.__init__, "__defaults__", (False, False, size))
 
 
-@pytest.mark.parametrize("chunk", [1, 40, None])
+@sweep("chunk", [40, 1, None], quick=1)
 @sweep("compression", [None, "GZIP"], quick=1)
 def test_every_position_is_exact(
     folder: Path, chunk: int | None, compression: str | None, monkeypatch: pytest.MonkeyPatch
@@ -159,7 +159,7 @@ def test_positions_of_batches(folder: Path, shuffle: bool, monkeypatch: pytest.M
         two.close()
 
 
-def test_a_quote_that_is_never_closed_does_not_fill_the_memory(
+def test_unclosed_quote_does_not_fill_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _small_chunks(monkeypatch, 100)
@@ -175,7 +175,7 @@ def test_a_quote_that_is_never_closed_does_not_fill_the_memory(
     assert len(list(CsvDataset(str(path), [[0], [""]]))) == 2
 
 
-def test_a_position_is_a_byte(tmp_path: Path) -> None:
+def test_position_is_byte_offset(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"1234567,12345678\n" * 200_000)  # 3.4 MB: several chunks
     dataset = CsvDataset(str(path), [[0], [0]])
@@ -269,7 +269,7 @@ BAD: dict[str, tuple[bytes, dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_rows_are_named_by_file_line_and_column(case: str, tmp_path: Path) -> None:
+def test_errors_name_file_line_and_column(case: str, tmp_path: Path) -> None:
     content, options, parts = BAD[case]
     path = tmp_path / "x.csv"
     path.write_bytes(content)
@@ -281,7 +281,7 @@ def test_bad_rows_are_named_by_file_line_and_column(case: str, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_headers_that_do_not_do(tmp_path: Path) -> None:
+def test_invalid_headers_raise(tmp_path: Path) -> None:
     one, two = tmp_path / "a.csv", tmp_path / "b.csv"
     one.write_text("a,b,a\n1,2,3\n")
     with pytest.raises(ValueError, match=r"duplicate column names(.|\n)*\['a'\] more than once"):
@@ -299,7 +299,7 @@ def test_headers_that_do_not_do(tmp_path: Path) -> None:
     assert list(next(iter(make_csv_dataset(str(one), 2, num_epochs=1)))) == ["a\nb", "c"]
 
 
-def test_mistakes_in_arguments(folder: Path) -> None:
+def test_invalid_arguments_raise(folder: Path) -> None:
     name = str(folder / "cr")
     for columns, problem in (([1, 0], "increasing"), ([-1, 0], "non-negative"), ([0], "match")):
         with pytest.raises(InvalidArgumentError, match=problem):
@@ -319,7 +319,7 @@ def test_mistakes_in_arguments(folder: Path) -> None:
         make_csv_dataset(str(folder / "people"), 2, label_name="Age")
 
 
-def test_bad_rows_are_skipped_counted_and_told(tmp_path: Path) -> None:
+def test_bad_rows_are_skipped_counted_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b'a,b\n1,2\n3\nx,4\n"5,6\n7,8\n9,\n')
     options: dict[str, Any] = {"num_epochs": 1, "shuffle": False}
@@ -348,12 +348,12 @@ def test_bad_rows_are_skipped_counted_and_told(tmp_path: Path) -> None:
     again.close()
 
 
-def test_reading_goes_on_behind_a_bad_row(folder: Path) -> None:
+def test_reading_continues_after_bad_row(folder: Path) -> None:
     dataset = CsvDataset(str(folder / "bad widths"), [dtypes.int32, dtypes.int32])
     assert [type(each) for each in _elements(dataset)] == [dict, dict, list]
 
 
-def test_another_encoding(tmp_path: Path) -> None:
+def test_encoding(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes("größe\ncafé\n".encode("latin-1"))
     dataset = make_csv_dataset(str(path), 2, num_epochs=1, encoding="latin-1")
@@ -393,7 +393,7 @@ _LINES = st.lists(st.lists(_CELLS, min_size=1, max_size=4).map(",".join), max_si
     st.booleans(),
     st.sampled_from([None, 0.5, float("nan")]),
 )
-def test_the_fast_way_reads_what_the_exact_way_reads(
+def test_fast_and_exact_parsers_agree(
     lines: list[str],
     end: str,
     closed: bool,
@@ -426,7 +426,7 @@ def test_the_fast_way_reads_what_the_exact_way_reads(
             np.testing.assert_array_equal(one, two)
 
 
-def test_floats_are_rounded_correctly(tmp_path: Path) -> None:
+def test_floats_are_correctly_rounded(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     numbers = random.normal(size=2000) * 10.0 ** random.integers(-30, 30, 2000)
     path = tmp_path / "x.csv"
@@ -435,16 +435,14 @@ def test_floats_are_rounded_correctly(tmp_path: Path) -> None:
     assert dataset.make_block_iterator().next_block(2000)[0].tolist() == numbers.tolist()
 
 
-def test_well_formed_chunks_are_parsed_at_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_valid_chunks_are_parsed_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(csv_parsing.Parser, "_one_by_one")
     for name in ("csv quotes", "csv missing", "csv bad ints", "csv cr", "batches crlf"):
         assert _elements(CASES[name](TF, lambda file: str(folder / file)))
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+def test_memory_is_independent_of_file_size(tmp_path: Path) -> None:
     path = tmp_path / "big.csv"
     line = b'123456,1.5,some text,"quoted, text",%d\n'
     with path.open("wb") as file:
@@ -473,7 +471,7 @@ assert tracemalloc.get_traced_memory()[1] < 16 << 20, tracemalloc.get_traced_mem
 
 
 @pytest.mark.parametrize("start", ["1,", '1,"'])
-def test_a_record_that_is_too_long(
+def test_oversized_record_raises(
     start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _small_chunks(monkeypatch, 100)

@@ -1,4 +1,4 @@
-"""Datasets as descriptions: sources, specs, cardinality, and what they refuse."""
+"""Datasets as descriptions: sources, specs, cardinality and errors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _spec(value: Any) -> TensorSpec:
         (pd.Series([1.5, None]), "float64"),
     ],
 )
-def test_dtypes_are_those_of_tf_data(value: Any, dtype: str) -> None:
+def test_dtypes_match_tf_data(value: Any, dtype: str) -> None:
     assert _spec(value).dtype.name == dtype
 
 
@@ -104,12 +104,12 @@ def test_strings_become_bytes() -> None:
         ),
     ],
 )
-def test_values_that_are_no_tensors(value: Any, error: type[Exception], message: str) -> None:
+def test_non_tensor_values_raise(value: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Dataset.from_tensor_slices(value)
 
 
-def test_elements_keep_their_structure() -> None:
+def test_elements_keep_structure() -> None:
     made = Dataset.from_tensor_slices(
         ({"b": np.arange(2), "a": [[1.0], [2.0]]}, Point(["p", "q"], (np.ones(2), np.zeros(2))))
     )
@@ -126,7 +126,7 @@ def test_elements_keep_their_structure() -> None:
     assert made.batch(2).output_shapes[0]["a"].as_list() == [None, 1]
 
 
-def test_a_frame_is_the_dict_of_its_columns() -> None:
+def test_data_frame_becomes_dict_of_columns() -> None:
     frame = pd.DataFrame({"a": [1, 2], "s": ["x", "y"]})
     assert list(Dataset.from_tensor_slices((frame, [0, 1]))) == [
         ({"a": 1, "s": b"x"}, 0),
@@ -242,12 +242,12 @@ def test_zip_enumerate_apply_and_concatenate() -> None:
         (lambda d: d.shard(2, -1), "index is too small"),
     ],
 )
-def test_arguments_out_of_range(make: Callable[[Dataset], Dataset], message: str) -> None:
+def test_out_of_range_arguments_raise(make: Callable[[Dataset], Dataset], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         make(Dataset.range(3))
 
 
-def test_arguments_of_other_types() -> None:
+def test_arguments_of_wrong_type_raise() -> None:
     with pytest.raises(TypeError, match="count is not an integer"):
         Dataset.range(3).repeat("a")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="batch_size is not an integer"):
@@ -258,7 +258,7 @@ def test_arguments_of_other_types() -> None:
 
 
 @pytest.mark.usefixtures("_tracer")
-def test_map_unpacks_tuples_but_not_dicts_and_named_tuples() -> None:
+def test_map_unpacks_tuples_only() -> None:
     pairs = Dataset.from_tensor_slices((np.arange(3), np.arange(3) * 10))
     assert list(pairs.map(lambda a, b: a + b)) == [0, 11, 22]
     assert list(pairs.map(lambda a, b: {"s": a, "t": (a, b)}))[1] == {"s": 1, "t": (1, 10)}
@@ -270,7 +270,7 @@ def test_map_unpacks_tuples_but_not_dicts_and_named_tuples() -> None:
 
 
 @pytest.mark.usefixtures("_tracer")
-def test_a_predicate_gives_a_scalar_boolean() -> None:
+def test_predicate_must_return_scalar_bool() -> None:
     with pytest.raises(ValueError, match=r"must return a `tf\.bool` scalar tensor"):
         Dataset.range(3).filter(lambda x: x + 1)
     with pytest.raises(ValueError, match=r"must return a `tf\.bool` scalar tensor"):
@@ -278,7 +278,7 @@ def test_a_predicate_gives_a_scalar_boolean() -> None:
 
 
 @pytest.mark.slow
-def test_the_graph_core_traces_functions() -> None:
+def test_functions_are_traced_into_graphs() -> None:
     # Found where nobody has set a tracer, in a process that has imported the data package alone.
     program = (
         "from estimatorkit.data.dataset import Dataset\n"
@@ -292,7 +292,7 @@ def test_the_graph_core_traces_functions() -> None:
 
 
 @pytest.mark.usefixtures("_tracer")
-def test_filter_calls_its_predicate_on_blocks_of_one_size() -> None:
+def test_filter_predicate_gets_blocks_of_one_size() -> None:
     sizes = []
 
     def predicate(x: np.ndarray) -> Any:
@@ -305,7 +305,7 @@ def test_filter_calls_its_predicate_on_blocks_of_one_size() -> None:
     assert sizes == [128, 128, 128]
 
 
-def test_an_empty_dataset_ends_at_once() -> None:
+def test_empty_dataset_ends_at_once() -> None:
     iterator = Dataset.from_tensor_slices(np.zeros((0, 3))).shuffle(5).repeat().batch(2)
     blocks = iterator.make_block_iterator()
     for _ in range(2):
@@ -313,7 +313,7 @@ def test_an_empty_dataset_ends_at_once() -> None:
             blocks.next_block(1)
 
 
-def test_batching_rows_of_different_shapes_says_which() -> None:
+def test_batching_unequal_shapes_names_elements() -> None:
     ragged = Dataset.from_generator(lambda: [[1], [1, 2]], "int32", (None,))
     with pytest.raises(
         InvalidArgumentError, match=r"component 0.*shape \[1\] and element 1 .*\[2\]"
@@ -322,7 +322,7 @@ def test_batching_rows_of_different_shapes_says_which() -> None:
     assert len(list(ragged.batch(1))) == 2
 
 
-def test_the_last_batch_may_be_shorter_than_the_others_of_its_block() -> None:
+def test_last_batch_may_be_shorter() -> None:
     iterator = Dataset.range(10).batch(4).make_block_iterator()
     (column,) = iterator.next_block(5)
     assert [row.tolist() for row in column] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
@@ -330,7 +330,7 @@ def test_the_last_batch_may_be_shorter_than_the_others_of_its_block() -> None:
         iterator.next_block(5)
 
 
-def test_blocks_of_numbers_begin_on_64_byte_boundaries() -> None:
+def test_numeric_blocks_are_64_byte_aligned() -> None:
     columns = np.random.default_rng(0).random((1000, 3)).astype(np.float32), np.arange(1000)
     iterator = (
         Dataset.from_tensor_slices(columns).shuffle(10).repeat().batch(7).make_block_iterator()
@@ -355,7 +355,7 @@ def test_rows_are_gathered_once_for_many_batches(monkeypatch: pytest.MonkeyPatch
     assert calls == [1000, 1000]  # each column, of 20 epochs
 
 
-def test_a_position_of_another_pipeline_is_refused() -> None:
+def test_position_of_another_pipeline_is_refused() -> None:
     state = Dataset.range(5).batch(2).make_block_iterator().get_state()
     with pytest.raises(InvalidArgumentError, match="another pipeline"):
         Dataset.range(5).make_block_iterator().set_state(state)
@@ -363,7 +363,7 @@ def test_a_position_of_another_pipeline_is_refused() -> None:
         Dataset.range(5).take(3).batch(2).make_block_iterator().set_state(state)
 
 
-def test_a_closed_iterator_says_so() -> None:
+def test_closed_iterator_raises() -> None:
     iterator = Dataset.range(5).batch(2).prefetch(1).make_block_iterator()
     iterator.close()
     iterator.close()
@@ -373,7 +373,7 @@ def test_a_closed_iterator_says_so() -> None:
         Dataset.range(5).make_block_iterator().next_block(0)
 
 
-def test_iterating_asks_only_for_what_comes_next() -> None:
+def test_iteration_reads_only_next_element() -> None:
     made = []
 
     def generate() -> Any:

@@ -1,4 +1,4 @@
-"""Functions given to datasets: what they may use, and how they run on blocks.
+"""Functions in datasets: what they may use, and how they run on blocks.
 
 The operations are `DatasetVariant`, `ReduceDataset` and `DatasetToSingleElement`.
 """
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.runtime import batched_executor as block_functions, lower
+from estimatorkit.runtime import lower
+from estimatorkit.runtime.steps import batched_executor as block_functions
 from tests.data.models import drain
 
 Dataset = tf.data.Dataset
@@ -29,17 +30,17 @@ def values(dataset: Any) -> list[Any]:
     return [np.asarray(each).tolist() for each in dataset]
 
 
-def test_a_numeric_function_is_one_call_a_block_and_compiled_for_few_sizes(
+def test_numeric_function_runs_once_per_block_and_rarely_compiles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     states = []
-    make = block_functions.State
+    make = block_functions.ProcessState
 
     def remembered(*args: Any) -> Any:
         states.append(make(*args))
         return states[-1]
 
-    monkeypatch.setattr(block_functions, "State", remembered)
+    monkeypatch.setattr(block_functions, "ProcessState", remembered)
     dataset = Dataset.range(1000).map(lambda x: tf.sqrt(tf.cast(x, tf.float32)))
     iterator = dataset.make_block_iterator()
     found = [iterator.next_block(size)[0] for size in (200, 250, 255, 195, 100)]
@@ -60,11 +61,11 @@ def test_a_numeric_function_is_one_call_a_block_and_compiled_for_few_sizes(
         (lambda s: tf.string_split([s], "").values, [[b"a"], [b"b", b"c"], []]),
     ],
 )
-def test_functions_of_strings(function: Any, expected: list[Any]) -> None:
+def test_string_functions(function: Any, expected: list[Any]) -> None:
     assert values(Dataset.from_tensor_slices(["a", "bc", ""]).map(function)) == expected
 
 
-def test_elementwise_string_operations_are_called_once_a_block(
+def test_elementwise_string_operations_run_once_per_block(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls = []
@@ -74,7 +75,7 @@ def test_elementwise_string_operations_are_called_once_a_block(
         calls.extend(op.type for op in ops)
         interpret(ops, *args, **kwargs)
 
-    monkeypatch.setattr("estimatorkit.runtime.batched_executor.interpret", counting)
+    monkeypatch.setattr("estimatorkit.runtime.steps.batched_executor.interpret", counting)
     lines = [f"{i},{i * 0.5}" for i in range(100)]
     dataset = Dataset.from_tensor_slices(lines).map(lambda line: tf.decode_csv(line, [[0], [0.0]]))
     iterator = dataset.make_block_iterator()
@@ -84,7 +85,7 @@ def test_elementwise_string_operations_are_called_once_a_block(
     assert calls.count("DecodeCSV") == 1
 
 
-def test_tables_of_the_graph() -> None:
+def test_tables_of_graph() -> None:
     table = tf.lookup.index_table_from_tensor(["a", "b"], num_oov_buckets=1)
     words = Dataset.from_tensor_slices(["b a", "c", "a b b"]).map(
         lambda line: table.lookup(tf.string_split([line]).values)
@@ -96,7 +97,7 @@ def test_tables_of_the_graph() -> None:
     assert [each.tolist() for each in found] == [[[1, 0], [2, 0]], [[0, 1, 1]]]
 
 
-def test_tables_made_inside_of_a_function() -> None:
+def test_tables_created_inside_function() -> None:
     def ids(line: Any) -> Any:
         table = tf.lookup.index_table_from_tensor(["a", "b"], default_value=9)
         return table.lookup(line)
@@ -108,7 +109,7 @@ def test_tables_made_inside_of_a_function() -> None:
 
 
 @pytest.mark.slow
-def test_random_operations_draw_for_each_element_and_resume() -> None:
+def test_random_operations_draw_per_element_and_resume() -> None:
     tf.set_random_seed(3)
     dataset = Dataset.range(40).repeat(2).map(lambda x: (x, tf.random_uniform([2])))
     whole = np.array([drawn for _, drawn in dataset])
@@ -126,7 +127,7 @@ def test_random_operations_draw_for_each_element_and_resume() -> None:
 
 
 @pytest.mark.slow
-def test_each_pass_draws_other_numbers() -> None:
+def test_each_pass_draws_new_numbers() -> None:
     dataset = Dataset.range(5).map(
         lambda x: tf.cast(x, tf.float32) * 0 + tf.random_uniform([], seed=1)
     )
@@ -135,7 +136,7 @@ def test_each_pass_draws_other_numbers() -> None:
     np.testing.assert_array_equal(values(dataset), first)
 
 
-def test_functions_with_loops_and_conditions() -> None:
+def test_loops_and_conditions_in_functions() -> None:
     def power(x: Any) -> Any:
         _, result = tf.while_loop(lambda i, _: i < x, lambda i, y: (i + 1, y * 2), [np.int64(0), 1])
         return tf.cond(x > 2, lambda: result, lambda: -result)
@@ -143,14 +144,14 @@ def test_functions_with_loops_and_conditions() -> None:
     assert values(Dataset.range(5).map(power)) == [-1, -2, -4, 8, 16]
 
 
-def test_a_python_function() -> None:
+def test_py_func() -> None:
     dataset = Dataset.range(4).map(lambda x: tf.py_func(lambda v: v * 2.5, [x], tf.float64))
     assert values(dataset) == [0, 2.5, 5, 7.5]
     assert dataset.output_shapes.rank is None
 
 
 @pytest.mark.slow
-def test_shapes_that_depend_on_values() -> None:
+def test_data_dependent_shapes() -> None:
     dataset = Dataset.range(4).map(lambda x: (tf.range(x), tf.ones([x, 2])))
     assert [(a.tolist(), b.shape) for a, b in dataset] == [
         ([], (0, 2)),
@@ -177,17 +178,17 @@ def test_sparse_tensors_in_and_out() -> None:
     assert values(dataset.shuffle(3, 1).map(lambda s: tf.sparse.reduce_sum(s))) != [11, 22, 33]
 
 
-def test_constants_and_inputs_may_be_returned_as_they_are() -> None:
+def test_constants_and_inputs_can_be_returned() -> None:
     dataset = Dataset.range(3).map(lambda x: {"x": x, "one": 1.0, "text": "t"})
     assert list(dataset)[2] == {"x": 2, "one": 1.0, "text": b"t"}
 
 
-def test_a_dict_is_one_argument_and_a_tuple_several() -> None:
+def test_dict_is_one_argument_and_tuple_several() -> None:
     pairs = Dataset.from_tensor_slices(({"a": [1, 2]}, [3, 4]))
     assert values(pairs.map(lambda features, label: features["a"] + label)) == [4, 6]
 
 
-def test_reduce_gives_tensors() -> None:
+def test_reduce_returns_tensors() -> None:
     total = Dataset.range(10).reduce(np.int64(0), lambda state, x: state + x)
     pair = Dataset.range(4).reduce((0.0, np.int64(1)), lambda s, x: (s[0] + 1, s[1] * (x + 1)))
     limit = tf.placeholder(tf.int64, [])
@@ -200,7 +201,7 @@ def test_reduce_gives_tensors() -> None:
         Dataset.range(3).reduce(0.0, lambda state, x: x)
 
 
-def test_a_single_element() -> None:
+def test_get_single_element() -> None:
     one = tf.data.experimental.get_single_element(Dataset.range(5).batch(5))
     with tf.Session() as session:
         assert session.run(one).tolist() == [0, 1, 2, 3, 4]
@@ -210,7 +211,7 @@ def test_a_single_element() -> None:
             session.run(Dataset.range(2).get_single_element())
 
 
-def test_flat_map_of_datasets_that_depend_on_outer_tensors() -> None:
+def test_flat_map_of_datasets_from_outer_tensors() -> None:
     scale = tf.placeholder(tf.int64, [])
     dataset = Dataset.range(3).flat_map(lambda x: Dataset.range(x).map(lambda y: x * scale + y))
     iterator = dataset.make_initializable_iterator()
@@ -235,18 +236,18 @@ def test_windows_of_pairs() -> None:
     assert [(a.tolist(), b.tolist()) for a, b in zipped] == [([0, 1], [0, 0.5]), ([2, 3], [1, 1.5])]
 
 
-def test_a_function_that_returns_no_dataset() -> None:
+def test_function_without_dataset_result_raises() -> None:
     with pytest.raises(TypeError, match="must return a `Dataset` object"):
         Dataset.range(3).flat_map(lambda x: x)
 
 
-def test_errors_name_the_line_of_the_user() -> None:
+def test_errors_name_user_line() -> None:
     numbers = Dataset.from_tensor_slices(["1", "x"]).map(tf.string_to_number)  # here
     with pytest.raises(InvalidArgumentError, match=r"(?s)StringToNumber.*test_dataset_functions"):
         list(numbers)
 
 
-def test_elements_before_a_bad_one_come_out_and_those_behind_it_too() -> None:
+def test_elements_around_failure_are_returned() -> None:
     texts = [str(number) for number in range(100)]
     texts[50] = "bad"
     numbers = Dataset.from_tensor_slices(texts).map(tf.string_to_number)
@@ -264,7 +265,7 @@ def test_elements_before_a_bad_one_come_out_and_those_behind_it_too() -> None:
     assert values(numbers.ignore_errors())[48:52] == [48, 49, 51, 52]
 
 
-def test_what_counts_elements_begins_anew_and_resumes() -> None:
+def test_unique_and_assert_cardinality_restart_and_resume() -> None:
     numbers = Dataset.from_tensor_slices([2, 1, 2, 3, 1, 4])
     unique = numbers.unique()
     assert list(unique.repeat(2)) == [2, 1, 3, 4] * 2
@@ -286,7 +287,7 @@ def test_what_counts_elements_begins_anew_and_resumes() -> None:
 @pytest.mark.parametrize(
     ("expected", "words"), [(5, "5 elements but contained at least 6"), (7, "only 6 elements")]
 )
-def test_another_number_of_elements_than_asserted(expected: int, words: str) -> None:
+def test_assert_cardinality(expected: int, words: str) -> None:
     dataset = Dataset.range(6).apply(tf.data.experimental.assert_cardinality(expected))
     element = tf.data.make_one_shot_iterator(dataset.batch(1)).get_next()
     with tf.Session() as session:
@@ -298,7 +299,7 @@ def test_another_number_of_elements_than_asserted(expected: int, words: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("initial", [None, [0.25, 0.75, 0.0]])
-def test_resampled_classes_have_the_shares_that_were_asked_for(initial: Any) -> None:
+def test_rejection_resample_meets_target_distribution(initial: Any) -> None:
     dataset = Dataset.range(2000).map(lambda x: {"x": x, "odd": x % 2})
     resampled = dataset.apply(
         tf.data.experimental.rejection_resample(
@@ -321,7 +322,7 @@ STRING_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", STRING_FUNCTIONS)
-def test_scalars_of_strings_are_what_they_are_in_a_graph(name: str) -> None:
+def test_string_scalars_match_graph_semantics(name: str) -> None:
     function, lines = STRING_FUNCTIONS[name], ["A", "b c"]
     dataset = tf.data.Dataset.from_tensor_slices(lines)
     mapped = tf.data.make_one_shot_iterator(dataset.map(function)).get_next()

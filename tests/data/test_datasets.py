@@ -1,4 +1,4 @@
-"""Data sets: how their files are found and fetched (from a local server), and what they hold."""
+"""Bundled and downloaded data sets: lookup, downloading (from a local server), and content."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def left_over(folder: Path) -> list[str]:
 # -- finding and fetching
 
 
-def test_a_file_is_fetched_once(server: Server, tmp_path: Path) -> None:
+def test_file_is_downloaded_once(server: Server, tmp_path: Path) -> None:
     described = data_set(server.url)
     assert not described.has("file.bin")
     for _ in range(2):
@@ -126,7 +126,7 @@ def test_a_file_is_fetched_once(server: Server, tmp_path: Path) -> None:
     assert left_over(tmp_path / "cache") == ["file.bin", "folder"]
 
 
-def test_the_named_folder_comes_first(
+def test_given_folder_takes_precedence(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(tmp_path / "mine"))
@@ -143,7 +143,7 @@ def test_the_named_folder_comes_first(
 
 
 @pytest.mark.parametrize("how", ["cut", "cut_from_the_beginning"])
-def test_a_cut_connection_is_taken_up_again(server: Server, how: str, tmp_path: Path) -> None:
+def test_interrupted_download_resumes(server: Server, how: str, tmp_path: Path) -> None:
     server.answer = getattr(server, how)
     patient = Downloader(("http",), attempts=30, timeout=5.0, pause=0.0)
     assert data_set(server.url).path("file.bin", patient).read_bytes() == CONTENT
@@ -154,7 +154,7 @@ def test_a_cut_connection_is_taken_up_again(server: Server, how: str, tmp_path: 
     assert left_over(tmp_path / "cache") == ["file.bin", "folder"]
 
 
-def test_attempts_end_and_the_next_address_is_tried(server: Server, tmp_path: Path) -> None:
+def test_retries_then_next_url(server: Server, tmp_path: Path) -> None:
     server.answer = lambda handler: (
         server.send(handler, 503, b"")
         if handler.path == "/busy"
@@ -178,7 +178,7 @@ def test_attempts_end_and_the_next_address_is_tried(server: Server, tmp_path: Pa
 
 
 @pytest.mark.parametrize("body", [CONTENT[:-1] + b"?", CONTENT + b"more", b"<html>sorry</html>"])
-def test_other_content_is_refused(server: Server, body: bytes, tmp_path: Path) -> None:
+def test_wrong_checksum_is_refused(server: Server, body: bytes, tmp_path: Path) -> None:
     server.answer = lambda handler: server.send(handler, 200, body)
     kinds = (tf.errors.DataLossError, tf.errors.UnavailableError)
     with pytest.raises(kinds, match=r"could not fetch the file file\.bin"):
@@ -186,7 +186,7 @@ def test_other_content_is_refused(server: Server, body: bytes, tmp_path: Path) -
     assert left_over(tmp_path / "cache") == ["folder"]
 
 
-def test_endless_content_is_not_read_to_the_end(server: Server) -> None:
+def test_endless_download_is_stopped(server: Server) -> None:
     sent = []
 
     def endless(handler: Any) -> None:
@@ -205,7 +205,7 @@ def test_endless_content_is_not_read_to_the_end(server: Server) -> None:
     assert len(sent) < 10_000
 
 
-def test_only_https_unless_a_test_allows_more(server: Server) -> None:
+def test_only_https_by_default(server: Server) -> None:
     with pytest.raises(tf.errors.UnavailableError, match="is not https"):
         data_set(server.url).path("file.bin")
     with pytest.raises(tf.errors.UnavailableError, match="is not https"):
@@ -216,7 +216,7 @@ def test_only_https_unless_a_test_allows_more(server: Server) -> None:
 @pytest.mark.parametrize(
     "where", ["file:///etc/passwd", "ftp://127.0.0.1/x", "https://127.0.0.1:1"]
 )
-def test_an_address_may_not_lead_elsewhere(server: Server, where: str) -> None:
+def test_unsafe_redirects_are_refused(server: Server, where: str) -> None:
     server.answer = lambda handler: server.send(handler, 302, b"", Location=where)
     with pytest.raises(tf.errors.UnavailableError, match=r"is not http|is not allowed"):
         data_set(server.url).path("file.bin", LOCAL)
@@ -237,7 +237,7 @@ def test_offline(tmp_path: Path) -> None:
         data_set().path("flie.bin", LOCAL)
 
 
-def test_a_folder_that_cannot_be_written(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_folder(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESTIMATORKIT_CACHE_DIR", "/dev/null/cache")
     with pytest.raises(tf.errors.FailedPreconditionError, match="could not write"):
         data_set(server.url).path("file.bin", LOCAL)
@@ -248,7 +248,7 @@ def _fetch(url: str) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_fetch_once(server: Server, tmp_path: Path) -> None:
+def test_two_processes_download_once(server: Server, tmp_path: Path) -> None:
     both_wait = threading.Event()
 
     def slow(handler: Any) -> None:
@@ -267,7 +267,7 @@ def test_two_processes_fetch_once(server: Server, tmp_path: Path) -> None:
     assert (tmp_path / "cache/folder/file.bin").read_bytes() == CONTENT
 
 
-def test_threads_fetch_once_and_waiting_is_said(
+def test_threads_download_once_and_waiting_is_logged(
     server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from estimatorkit.data.datasets import download
@@ -290,7 +290,7 @@ def test_threads_fetch_once_and_waiting_is_said(
     assert "waiting for another process that fetches" in caplog.text
 
 
-def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_location(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cache_folder() == tmp_path / "cache"
     monkeypatch.delenv("ESTIMATORKIT_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
@@ -333,7 +333,7 @@ def test_archives_are_read_in_memory(tmp_path: Path) -> None:
 # -- descriptions
 
 
-def test_descriptions_are_whole() -> None:
+def test_descriptions_are_complete() -> None:
     found = tf.datasets.catalogue()
     assert set(found) == {
         *("abalone", "automobile", "california_housing", "census", "digits", "fashion_mnist"),
@@ -355,7 +355,7 @@ def test_descriptions_are_whole() -> None:
 # -- what they hold
 
 
-def test_iris_and_digits_come_along() -> None:
+def test_iris_and_digits_are_bundled() -> None:
     (x, y), (test_x, test_y) = tf.datasets.iris.load_data()
     assert (len(x), len(y), len(test_x), len(test_y)) == (120, 120, 30, 30)
     (x, y), (test_x, test_y) = tf.datasets.digits.load_data()
@@ -377,7 +377,7 @@ def idx(array: np.ndarray[Any, Any]) -> bytes:
     return gzip.compress(header + array.astype(np.uint8).tobytes(), mtime=0)
 
 
-def test_mnist_is_read_from_what_is_fetched(
+def test_mnist_reads_downloaded_files(
     server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The whole way, with four small files in the form of MNIST's."""
@@ -413,7 +413,7 @@ def test_mnist_is_read_from_what_is_fetched(
     assert len(server.requests) == 4
 
 
-def test_text8_from_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text8_from_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as made:
         made.writestr("text8", " anarchism originated as a term")
@@ -524,7 +524,7 @@ def test_splits() -> None:
             tf.datasets.split_rows(table, "b", fraction)
 
 
-def test_sizes_in_a_header_are_compared_with_the_file(tmp_path: Path) -> None:
+def test_header_sizes_are_compared_with_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     array = np.arange(6, dtype=np.uint8).reshape(2, 3)
     whole = gzip.decompress(idx(array))

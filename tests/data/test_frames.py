@@ -1,4 +1,4 @@
-"""Frames of other libraries as columns: values, and what is told where no tensor holds them."""
+"""Data frames of other libraries as columns: values and unsupported types."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_scikit_learn() -> None:
         open_frames(Bunch(images=data))
 
 
-def test_structures_keep_their_form() -> None:
+def test_structures_are_kept() -> None:
     frame = pd.DataFrame({"a": [1, 2]})
     opened = open_frames(({"x": frame, "y": [1, 2]}, frame["a"]))
     assert _plain(opened[0]["x"]) == {"a": ("int64", [1, 2])}
@@ -236,7 +236,7 @@ BAD: dict[str, tuple[Any, type[Exception], list[str]]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_no_tensor_holds(case: str) -> None:
+def test_unsupported_types_raise(case: str) -> None:
     value, kind, parts = BAD[case]
     with pytest.raises(kind) as caught:
         open_frames(value)
@@ -244,7 +244,7 @@ def test_what_no_tensor_holds(case: str) -> None:
         assert part in str(caught.value)
 
 
-def test_no_library_is_imported_that_the_program_does_not_use() -> None:
+def test_unused_libraries_are_not_imported() -> None:
     program = """
 import sys
 import numpy as np

@@ -1,4 +1,4 @@
-"""from_generator: conversion, checks, passes."""
+"""`from_generator`: conversion, checks, passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.data import Dataset, TensorSpec
 
 
-def test_elements_are_converted_to_what_was_declared() -> None:
+def test_elements_are_converted_to_declared_types() -> None:
     def generate(limit: int) -> Iterator[Any]:
         for i in range(limit):
             yield {"x": [i, i + 0.5], "s": f"row {i}"}, i
@@ -35,7 +35,7 @@ def test_elements_are_converted_to_what_was_declared() -> None:
     assert len(list(made.repeat(2))) == 6  # a new generator for each pass
 
 
-def test_a_signature_may_be_given_instead() -> None:
+def test_output_signature() -> None:
     made = Dataset.from_generator(
         lambda: [(1, 2), (3, 4)], output_signature=TensorSpec((2,), "int32")
     )
@@ -46,7 +46,7 @@ def test_a_signature_may_be_given_instead() -> None:
         Dataset.from_generator(iter([1]), "int32")  # type: ignore[arg-type]
 
 
-def test_elements_are_converted_as_by_numpy() -> None:
+def test_conversion_matches_numpy() -> None:
     rows = [(np.float64(1.75), [1, 2]), (True, np.array([3.5, -4.5]))]
     made = Dataset.from_generator(lambda: rows, ("int32", "float32"), ((), (2,)))
     assert [(a.tolist(), b.tolist()) for a, b in made] == [(1, [1.0, 2.0]), (1, [3.5, -4.5])]
@@ -63,7 +63,7 @@ def test_elements_are_converted_as_by_numpy() -> None:
         ((1 << 31, [1, 2]), r"could not be converted(.|\n)*int32 for component \[0\]"),
     ],
 )
-def test_elements_that_do_not_fit(element: Any, message: str) -> None:
+def test_mismatched_elements_raise(element: Any, message: str) -> None:
     good = (0, [1.0, 2.0])
     made = Dataset.from_generator(lambda: [good, element], ("int32", "float32"), ((), (2,)))
     iterator = made.make_block_iterator()
@@ -76,7 +76,7 @@ def test_elements_that_do_not_fit(element: Any, message: str) -> None:
     ("dtype", "wrong"),
     [("uint8", 256), ("uint8", -1), ("int8", 128), ("int32", 2.5), ("string", 1), ("bool", 2)],
 )
-def test_values_that_would_change_are_refused(dtype: str, wrong: Any) -> None:
+def test_lossy_values_are_refused(dtype: str, wrong: Any) -> None:
     """TensorFlow wraps, truncates, or fails with an internal error."""
     iterator = Dataset.from_generator(lambda: iter([wrong]), dtype, ()).make_block_iterator()
     with pytest.raises(InvalidArgumentError, match="could not be converted"):
@@ -84,7 +84,7 @@ def test_values_that_would_change_are_refused(dtype: str, wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, object])
-def test_a_generator_may_yield_one_buffer_again_and_again(dtype: Any) -> None:
+def test_reused_buffer_is_copied(dtype: Any) -> None:
     """TensorFlow may give a later element in place of an earlier one."""
 
     def generate() -> Iterator[Any]:
@@ -97,7 +97,7 @@ def test_a_generator_may_yield_one_buffer_again_and_again(dtype: Any) -> None:
     assert [int(each[0]) for each in made] == [0, 1, 2, 3]
 
 
-def test_closing_ends_the_generator() -> None:
+def test_closing_ends_generator() -> None:
     ended = []
 
     def generate() -> Iterator[int]:

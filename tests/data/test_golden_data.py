@@ -94,7 +94,7 @@ def test_input_functions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(DATA_ERRORS) - ERRORS_NEED_A_GRAPH))
-def test_mistakes_raise_errors_of_the_same_class(name: str) -> None:
+def test_errors_match_tensorflow_class(name: str) -> None:
     expected = OTHER_CLASS.get(name, GOLDEN["data_errors"][name]["class"])
     with pytest.raises((ValueError, TypeError, KeyError, InvalidArgumentError)) as caught:
         DATA_ERRORS[name](TF)
@@ -102,7 +102,7 @@ def test_mistakes_raise_errors_of_the_same_class(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(INPUT_ERRORS))
-def test_mistakes_with_input_functions(name: str) -> None:
+def test_input_function_errors(name: str) -> None:
     golden = GOLDEN["input_errors"][name]
     if golden["class"] == "AttributeError":  # a list among the features: accepted here
         assert INPUT_ERRORS[name](INPUTS_MODULE) is not None

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.golden_files import FOLDER, error_of
 from tests.golden.golden_pipelines import elements_of, spec_of
 from tests.golden.golden_values import plain
@@ -109,7 +109,7 @@ def test_programs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in ERRORS if name not in DIVIDES])
-def test_mistakes(name: str) -> None:
+def test_errors(name: str) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         found = error_of(lambda: ERRORS[name](tf, session))
     assert found is not None

@@ -23,7 +23,7 @@ def _batches(tensors: Any, count: int = 10**6) -> list[Any]:
     return found
 
 
-def test_batches_cross_epochs_and_the_last_is_short() -> None:
+def test_batches_cross_epochs_and_last_is_short() -> None:
     x = {"a": np.arange(5), "b": np.arange(10.0).reshape(5, 2)}
     input_fn = numpy_input_fn(x, np.arange(5) * 10, batch_size=4, num_epochs=2, shuffle=False)
     batches = _batches(input_fn())
@@ -37,18 +37,18 @@ def test_batches_cross_epochs_and_the_last_is_short() -> None:
     assert batches[0][0]["b"].dtype == np.float64
 
 
-def test_without_labels_and_with_an_array() -> None:
+def test_no_labels_and_array_labels() -> None:
     batches = _batches(numpy_input_fn(np.arange(3), shuffle=False)())
     assert [batch.tolist() for batch in batches] == [[0, 1, 2]]
 
 
-def test_labels_may_be_a_dict() -> None:
+def test_labels_may_be_dict() -> None:
     y = {"u": np.arange(3), "v": np.ones(3)}
     ((_, labels),) = _batches(numpy_input_fn(np.arange(3), y, shuffle=False)())
     assert sorted(labels) == ["u", "v"]
 
 
-def test_for_ever_and_shuffled() -> None:
+def test_endless_and_shuffled() -> None:
     input_fn = numpy_input_fn(np.arange(6), np.arange(6), 6, num_epochs=None, shuffle=True)
     batches = _batches(input_fn(), 40)
     assert all(sorted(x.tolist()) == list(range(6)) for x, _ in batches)
@@ -56,7 +56,7 @@ def test_for_ever_and_shuffled() -> None:
     assert len({tuple(x.tolist()) for x, _ in batches}) > 20
 
 
-def test_a_frame_gives_a_dict_of_columns() -> None:
+def test_frame_becomes_dict_of_columns() -> None:
     frame = pd.DataFrame(
         {"n": [1, 2, 3], "s": ["x", "y", "z"], "f": [0.5, 1.5, 2.5]}, index=[7, 8, 9]
     )
@@ -74,7 +74,7 @@ def test_a_frame_gives_a_dict_of_columns() -> None:
 
 
 @pytest.mark.parametrize("make", [numpy_input_fn, pandas_input_fn])
-def test_shuffle_must_be_said(make: Any) -> None:
+def test_shuffle_is_required(make: Any) -> None:
     x = pd.DataFrame({"a": [1]}) if make is pandas_input_fn else np.arange(1)
     with pytest.raises(ValueError, match="shuffle must be provided and explicitly set as boolean"):
         make(x)
@@ -92,12 +92,12 @@ def test_shuffle_must_be_said(make: Any) -> None:
         ({"a": np.arange(2), "b": np.arange(3)}, None, ValueError, "lengths {'a': 2, 'b': 3} in x"),
     ],
 )
-def test_wrong_arrays(x: Any, y: Any, error: type[Exception], message: str) -> None:
+def test_wrong_arrays_raise(x: Any, y: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         numpy_input_fn(x, y, shuffle=False)
 
 
-def test_wrong_frames() -> None:
+def test_wrong_frames_raise() -> None:
     frame = pd.DataFrame({"a": [1, 2], "target": [3, 4]})
     with pytest.raises(ValueError, match="Cannot use name target for target column"):
         pandas_input_fn(frame, pd.Series([1, 2]), shuffle=False)
@@ -108,7 +108,7 @@ def test_wrong_frames() -> None:
 
 
 @pytest.mark.parametrize("labels", [np.arange(-32, -28), None], ids=["labels", "no labels"])
-def test_tensors_are_in_the_users_graph(labels: Any) -> None:
+def test_tensors_are_in_users_graph(labels: Any) -> None:
     input_fn = numpy_input_fn({"a": np.arange(4)}, labels, 3, num_epochs=1, shuffle=False)
     with tf.Graph().as_default(), tf.Session() as session:
         batch = input_fn()
@@ -124,11 +124,11 @@ def test_tensors_are_in_the_users_graph(labels: Any) -> None:
         coordinator.join(threads)
 
 
-def test_no_epochs_are_no_batches() -> None:
+def test_zero_epochs_yield_nothing() -> None:
     assert _batches(numpy_input_fn(np.arange(4), num_epochs=0, shuffle=False)()) == []
 
 
-def test_what_does_not_fit() -> None:
+def test_mismatched_input_raises() -> None:
     rows = np.arange(4)
     with pytest.raises(ValueError, match="1 duplicate keys are found in both x and y"):
         numpy_input_fn({"a": rows}, {"a": rows}, shuffle=False)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -29,7 +29,7 @@ def _graph() -> Iterator[None]:
         yield
 
 
-def test_a_placeholder_gives_the_rows_when_the_initializer_is_fed() -> None:
+def test_placeholder_rows_are_fed_to_initializer() -> None:
     rows = tf.placeholder(tf.float32, [None, 2])
     size = tf.placeholder(tf.int64, [])
     dataset = Dataset.from_tensor_slices(rows).map(lambda row: row + 1).batch(size)
@@ -43,7 +43,7 @@ def test_a_placeholder_gives_the_rows_when_the_initializer_is_fed() -> None:
         assert drain(session, element)[0].tolist() == [[2, 2], [2, 2]]
 
 
-def test_numbers_of_transformations_may_be_fed() -> None:
+def test_transformation_arguments_may_be_fed() -> None:
     n = tf.placeholder(tf.int64, [])
     dataset = Dataset.range(n).skip(n // 5).take(n).shard(2, n % 2).repeat(2).shuffle(n, n)
     iterator = tf.data.make_initializable_iterator(dataset)
@@ -54,20 +54,20 @@ def test_numbers_of_transformations_may_be_fed() -> None:
             session.run(iterator.initializer, {n: 0})
 
 
-def test_a_placeholder_in_a_one_shot_iterator_is_refused() -> None:
+def test_one_shot_iterator_refuses_placeholder() -> None:
     rows = tf.placeholder(tf.float32, [None], name="rows")
     with pytest.raises(ValueError, match=r"Cannot capture a placeholder \(name:rows\) by value"):
         Dataset.from_tensor_slices(rows).make_one_shot_iterator()
 
 
-def test_a_computed_value_in_a_one_shot_iterator() -> None:
+def test_one_shot_iterator_of_computed_value() -> None:
     scale = tf.cumsum(tf.constant([1.0, 2.0]))[1]
     element = Dataset.range(2).map(lambda x: tf.cast(x, tf.float32) * scale)
     with tf.Session() as session:
         assert drain(session, element.make_one_shot_iterator().get_next()) == [0, 3]
 
 
-def test_a_variable_is_read_when_the_iterator_begins() -> None:
+def test_variable_is_read_when_iterator_starts() -> None:
     scale = tf.get_variable("scale", initializer=2.0)
     iterator = (
         Dataset.range(3).map(lambda x: tf.cast(x, tf.float32) * scale).make_initializable_iterator()
@@ -81,7 +81,7 @@ def test_a_variable_is_read_when_the_iterator_begins() -> None:
         assert drain(session, iterator.get_next()) == [0, 5, 10]
 
 
-def test_assigning_a_variable_in_a_function_is_refused() -> None:
+def test_assignment_in_function_is_refused() -> None:
     count = tf.get_variable("count", initializer=0.0)
     with pytest.raises(ValueError, match="assigns to a variable"):
         Dataset.range(3).map(lambda x: count.assign_add(1.0))
@@ -107,7 +107,7 @@ def test_structure_and_initializers_of_several_datasets() -> None:
         _ = iterator.initializer
 
 
-def test_a_fed_handle_chooses_the_iterator() -> None:
+def test_fed_handle_selects_iterator() -> None:
     training = Dataset.range(100).repeat().make_one_shot_iterator()
     validation = Dataset.range(-2, 0).make_initializable_iterator()
     handle = tf.placeholder(tf.string, [])
@@ -128,7 +128,7 @@ def test_a_fed_handle_chooses_the_iterator() -> None:
             session.run(element, {handle: session.run(other.string_handle())})
 
 
-def test_sparse_elements_come_as_sparse_tensors() -> None:
+def test_sparse_elements_are_sparse_tensors() -> None:
     value = tf.SparseTensorValue([[0, 1], [2, 0]], [5, 6], [3, 2])
     dataset = Dataset.from_tensor_slices({"s": value, "n": [1, 2, 3]}).batch(2)
     assert dataset.output_classes == {"s": tf.SparseTensor, "n": tf.Tensor}
@@ -141,7 +141,7 @@ def test_sparse_elements_come_as_sparse_tensors() -> None:
         assert second[0].tolist() == [[6, 0]]
 
 
-def test_a_sparse_tensor_of_the_graph_as_rows() -> None:
+def test_sparse_tensor_of_graph_as_rows() -> None:
     whole = tf.sparse.from_dense(tf.placeholder_with_default([[1, 0], [0, 2]], [None, 2]))
     iterator = Dataset.from_tensor_slices(whole).make_initializable_iterator()
     element = tf.sparse.to_dense(iterator.get_next())
@@ -150,7 +150,7 @@ def test_a_sparse_tensor_of_the_graph_as_rows() -> None:
         assert [row.tolist() for row in drain(session, element)] == [[1, 0], [0, 2]]
 
 
-def test_positions_are_restored_to_the_next_element() -> None:
+def test_restored_position_is_next_element() -> None:
     def build() -> tuple[Any, Any]:
         iterator = Dataset.range(50).shuffle(7).batch(3).make_initializable_iterator()
         return iterator, iterator.get_next()
@@ -176,7 +176,7 @@ def test_positions_are_restored_to_the_next_element() -> None:
         assert [each.tolist() for each in found] == [each.tolist() for each in rest]
 
 
-def test_rows_of_several_shapes_reach_the_session_one_by_one() -> None:
+def test_rows_of_several_shapes_come_one_by_one() -> None:
     dataset = Dataset.range(6).map(lambda x: tf.fill([x % 3], x))
     element = dataset.make_one_shot_iterator().get_next()
     with tf.Session() as session:
@@ -184,14 +184,14 @@ def test_rows_of_several_shapes_reach_the_session_one_by_one() -> None:
     assert found == [[], [1], [2, 2], [], [4], [5, 5]]
 
 
-def test_a_dataset_of_a_placeholder_has_no_elements_without_a_session() -> None:
+def test_placeholder_dataset_has_no_elements_outside_session() -> None:
     rows = tf.placeholder(tf.float32, [None])
     dataset = Dataset.from_tensor_slices(rows)
     with pytest.raises(FailedPreconditionError, match="depends on a tensor"):
         list(dataset)
 
 
-def test_arguments_of_generators_may_be_tensors() -> None:
+def test_generator_args_may_be_tensors() -> None:
     def count(stop: Any, word: Any) -> Any:
         assert isinstance(word, bytes)
         return ((number, word) for number in range(stop))
@@ -208,7 +208,7 @@ def test_arguments_of_generators_may_be_tensors() -> None:
     assert list(nested) == [1, 2, 2]
 
 
-def test_every_method_takes_a_name() -> None:
+def test_every_method_takes_name() -> None:
     numbers = (
         Dataset.range(1, 7, output_type=tf.int32, name="n").take(5, name="n").skip(1, name="n")
     )

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: values, positions, and what is told of files that do not fit."""
+"""Parquet and Arrow files: values, positions and errors."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_rows_are_dicts(write: Write, make: Make, tmp_path: Path) -> None:
     assert batch["z"].tolist() == list(range(10))
 
 
-@pytest.mark.parametrize("batch_rows", [1, 3, 100])
+@sweep("batch_rows", [3, 1, 100], quick=1)
 @sweep(("write", "make"), KINDS, quick=1)
 def test_every_position_is_exact(write: Write, make: Make, batch_rows: int, tmp_path: Path) -> None:
     names = [write(TABLE, tmp_path / "a"), write(TABLE.slice(0, 0), tmp_path / "b")]
@@ -111,9 +111,7 @@ def test_every_position_is_exact(write: Write, make: Make, batch_rows: int, tmp_
     assert not [f for f in psutil.Process().open_files() if f.path.startswith(str(tmp_path))]
 
 
-def test_going_to_a_position_reads_one_row_group(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_seek_reads_one_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = _write_parquet(TABLE, tmp_path / "a")
     read: list[Any] = []
     real = parquet.ParquetFile.iter_batches
@@ -134,9 +132,7 @@ NULLS = pa.table({"f": pa.array([1.0, 2.0, None]), "s": ["a", None, "c"], "i": [
 
 
 @pytest.mark.parametrize(("write", "make"), KINDS)
-def test_nulls_are_errors_unless_something_stands_for_them(
-    write: Write, make: Make, tmp_path: Path
-) -> None:
+def test_nulls_raise_without_default(write: Write, make: Make, tmp_path: Path) -> None:
     name = write(NULLS, tmp_path / "a")
     for column, row in (("f", 2), ("s", 1), ("i", 2)):
         told = rf"{name}: column '{column}' has a null in row {row} of row group 0(.|\n)*missing="
@@ -163,7 +159,7 @@ def test_nulls_are_errors_unless_something_stands_for_them(
 
 
 @pytest.mark.parametrize(("write", "make"), KINDS)
-def test_columns_that_are_not_there_or_drift(write: Write, make: Make, tmp_path: Path) -> None:
+def test_missing_and_changed_columns_raise(write: Write, make: Make, tmp_path: Path) -> None:
     first = write(pa.table({"age": [1], "name": ["a"]}), tmp_path / "a")
     second = write(pa.table({"age": [1.5], "name": ["a"]}), tmp_path / "b")
     third = write(pa.table({"aged": [1], "name": ["a"]}), tmp_path / "c")
@@ -190,7 +186,7 @@ def test_columns_that_are_not_there_or_drift(write: Write, make: Make, tmp_path:
     ],
     ids=["lists", "times", "decimals", "structs"],
 )
-def test_types_that_no_tensor_holds(values: list[Any], hint: str, tmp_path: Path) -> None:
+def test_unsupported_types_raise(values: list[Any], hint: str, tmp_path: Path) -> None:
     name = _write_parquet(pa.table({"x": pa.array(values), "y": [1, 2]}), tmp_path / "a")
     with pytest.raises(TypeError, match=rf"{name}: column 'x'(.|\n)*{hint}"):
         ParquetDataset(name)
@@ -198,7 +194,7 @@ def test_types_that_no_tensor_holds(values: list[Any], hint: str, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_invalid_files_raise(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"text that is no table")
     for make in (ParquetDataset, ArrowDataset):
@@ -220,7 +216,8 @@ def test_remote_tables() -> None:
     assert len(list(ParquetDataset("memory://tables/a", ["z"]))) == 10
 
 
-def test_without_pyarrow_the_extra_is_named() -> None:
+@pytest.mark.slow
+def test_missing_pyarrow_names_extra() -> None:
     program = """
 import sys
 sys.modules["pyarrow"] = None

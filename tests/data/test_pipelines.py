@@ -1,4 +1,4 @@
-"""Random pipelines against plain Python: any block sizes, any restored position."""
+"""Random pipelines against plain Python models: any block size, any restored position."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ CHAINS: list[tuple[Pair, list[Step]]] = [
 
 
 @sweep(("source", "chain"), CHAINS, ids=range(len(CHAINS)), quick=5)
-def test_one_of_each_kind_at_every_position(source: Pair, chain: list[Step]) -> None:
+def test_every_kind_at_every_position(source: Pair, chain: list[Step]) -> None:
     for step in chain:
         source = step(source)
     expected = _expected(source)
@@ -192,9 +192,7 @@ def test_one_of_each_kind_at_every_position(source: Pair, chain: list[Step]) -> 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=600)
 @given(pipelines(), st.lists(st.integers(1, 11), min_size=1, max_size=4))
-def test_rows_are_those_of_plain_python_whatever_the_block_sizes(
-    pair: Pair, sizes: list[int]
-) -> None:
+def test_rows_match_plain_python_for_all_block_sizes(pair: Pair, sizes: list[int]) -> None:
     iterator = pair.made.make_block_iterator(GRAPH_SEED)
     try:
         assert same(read(iterator, sizes, LIMIT), _expected(pair))
@@ -229,9 +227,7 @@ def test_every_position_can_be_saved_and_restored(pair: Pair, sizes: list[int]) 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(pipelines(), st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4)), max_size=8))
-def test_skipping_passes_over_the_rows_that_would_have_come(
-    pair: Pair, moves: list[tuple[int, int]]
-) -> None:
+def test_skip_drops_expected_rows(pair: Pair, moves: list[tuple[int, int]]) -> None:
     expected = _expected(pair)
     iterator = pair.made.make_block_iterator(GRAPH_SEED)
     done = 0
@@ -282,7 +278,7 @@ def _events(pair: Pair, sizes: list[int], saving: bool) -> list[str]:
     st.lists(st.integers(1, 7), min_size=1, max_size=3),
     st.booleans(),
 )
-def test_errors_come_between_the_same_rows_whatever_the_block_sizes(
+def test_errors_keep_their_place_for_all_block_sizes(
     pair: Pair, before: list[Step], after: list[Step], sizes: list[int], saving: bool
 ) -> None:
     for step in [*before, failing_step, *after]:

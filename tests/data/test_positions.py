@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as tf1
+import estimatorkit as tf1
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.checksums import Witnesses, checksum
 from estimatorkit.data.execution.cursor import Cursor
@@ -181,9 +181,7 @@ CASES = [
 
 
 @sweep(("source", "over"), CASES, quick=6)
-def test_a_position_applies_to_the_same_content_only(
-    source: str, over: str, tmp_path: Path
-) -> None:
+def test_position_applies_to_same_content_only(source: str, over: str, tmp_path: Path) -> None:
     def data(rows: Rows) -> Dataset:
         return OVER[over](SOURCES[source](rows, tmp_path))
 
@@ -214,7 +212,7 @@ SAME: dict[str, Callable[[Dataset], Dataset]] = {
 
 
 @pytest.mark.parametrize("what", CHANGED)
-def test_another_pipeline_starts_at_its_first_row(
+def test_other_pipeline_starts_at_first_row(
     what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, saved = read(SAME[what](slices(OLD, tmp_path)), 2)
@@ -227,13 +225,13 @@ def test_another_pipeline_starts_at_its_first_row(
     )
 
 
-def test_rows_that_only_follow_are_other_content_too(tmp_path: Path) -> None:
+def test_appended_rows_are_other_content(tmp_path: Path) -> None:
     _, saved = read(slices(OLD, tmp_path), 2)
     assert read(slices([*OLD, 7], tmp_path), 2, saved)[0] == [1, 2]
     assert read(slices([1, 2, 3, 4, 5, 7], tmp_path), 2, saved)[0] == [1, 2]
 
 
-def test_a_stream_loses_nothing_when_its_elements_are_others() -> None:
+def test_changed_stream_loses_nothing() -> None:
     """What is read to recognize a generator is used."""
     stream = itertools.count()
     data = Dataset.from_generator(lambda: stream, tf.int64, ())
@@ -244,7 +242,7 @@ def test_a_stream_loses_nothing_when_its_elements_are_others() -> None:
     assert found == [rest + 1, rest + 2, rest + 3]
 
 
-def test_functions_are_recognized_by_what_they_compute() -> None:
+def test_functions_are_compared_by_computation() -> None:
     """Not by names, seeds or addresses, nor by counters: those differ between sessions."""
 
     def made(scale: int, before: int = 0) -> Any:
@@ -268,7 +266,7 @@ def test_functions_are_recognized_by_what_they_compute() -> None:
     assert made(2) != made(3)
 
 
-def test_checksums_tell_values_apart() -> None:
+def test_checksums_distinguish_values() -> None:
     values: list[Any] = [
         np.int32(1), np.int64(1), [np.int64(1)], np.zeros([2, 3]), np.zeros([3, 2]), b"ab",
         np.array([b"a", b"b"], object), np.array([b"", b"ab"], object), np.zeros([0, 3]),
@@ -280,7 +278,7 @@ def test_checksums_tell_values_apart() -> None:
     assert checksum(np.arange(6)[::2]) == checksum(np.array([0, 2, 4]))
 
 
-def test_remote_files_are_looked_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_files_are_checked_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes a round trip, which a training of thousands of files cannot await in turn."""
     together = threading.Barrier(4)
     sizes = {f"memory://remote/{number}": number for number in range(8)}
@@ -310,7 +308,7 @@ def test_witnesses_are_small() -> None:
 # -- initializers
 
 
-def test_an_explicit_initializer_starts_at_the_first_element(tmp_path: Path) -> None:
+def test_explicit_initializer_starts_at_first_element(tmp_path: Path) -> None:
     """In TensorFlow, too; with the same rows as well as with others."""
     with tf1.Graph().as_default():
         rows = tf1.placeholder(tf.int64, [None])
@@ -333,7 +331,7 @@ def test_an_explicit_initializer_starts_at_the_first_element(tmp_path: Path) -> 
                 assert session.run(element) == (3 if given is OLD else 100)
 
 
-def test_what_reads_several_datasets_in_turn() -> None:
+def test_iterators_of_several_datasets() -> None:
     """A reinitializable iterator, and iterators behind a handle, have the position of what they
     read.
     """
@@ -395,7 +393,7 @@ INPUTS: dict[str, Callable[[Rows, Path], Callable[[], Any]]] = {
 @sweep(
     ("name", "renewed"), [(name, renewed) for name in INPUTS for renewed in (False, True)], quick=3
 )
-def test_who_retrains_on_new_rows_begins_with_the_first(
+def test_retraining_on_new_rows_starts_at_first(
     name: str, renewed: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     estimator = models.adder(tmp_path / "model", 1000)
@@ -426,7 +424,7 @@ def test_train_and_evaluate_on_new_rows(tmp_path: Path) -> None:
     assert seen.losses == [1, 2, 3, 4, 100, 200]
 
 
-def test_a_monitored_session_on_new_rows(tmp_path: Path) -> None:
+def test_monitored_session_on_new_rows(tmp_path: Path) -> None:
     def train(rows: Rows) -> list[int]:
         with tf1.Graph().as_default():
             element = slices(rows, tmp_path).make_one_shot_iterator().get_next()

@@ -1,4 +1,4 @@
-"""Prefetching: what the thread may not lose, keep or leave behind."""
+"""Prefetching: the thread loses nothing and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _no_thread_is_left(threads: StartedThreads) -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_the_thread_runs_ahead_by_no_more_than_the_buffer(threads: StartedThreads) -> None:
+def test_thread_runs_ahead_by_buffer_size_at_most(threads: StartedThreads) -> None:
     made: list[int] = []
     asked = threading.Event()
 
@@ -55,7 +55,7 @@ def test_the_thread_runs_ahead_by_no_more_than_the_buffer(threads: StartedThread
 
 
 @pytest.mark.slow
-def test_an_error_comes_after_the_rows_before_it_with_its_own_traceback(
+def test_error_follows_earlier_rows_with_traceback(
     threads: StartedThreads,
 ) -> None:
     def breaks_in_the_middle() -> Iterator[int]:
@@ -75,7 +75,7 @@ def test_an_error_comes_after_the_rows_before_it_with_its_own_traceback(
 
 
 @pytest.mark.slow
-def test_the_end_of_the_input_ends_the_thread(threads: StartedThreads) -> None:
+def test_end_of_input_ends_thread(threads: StartedThreads) -> None:
     iterator = Dataset.range(5).prefetch(2).make_block_iterator()
     assert iterator.next_block(10)[0].tolist() == [0, 1, 2, 3, 4]
     for _ in range(2):
@@ -85,7 +85,7 @@ def test_the_end_of_the_input_ends_the_thread(threads: StartedThreads) -> None:
 
 
 @pytest.mark.slow
-def test_a_dropped_iterator_takes_its_thread_with_it(threads: StartedThreads) -> None:
+def test_dropped_iterator_ends_thread(threads: StartedThreads) -> None:
     iterator = Dataset.range(5).repeat().batch(2).prefetch(2).make_block_iterator()
     iterator.next_block(1)
     assert len(threads.running(THREAD_NAME)) == 1
@@ -94,7 +94,7 @@ def test_a_dropped_iterator_takes_its_thread_with_it(threads: StartedThreads) ->
 
 
 @pytest.mark.slow
-def test_closing_the_outermost_iterator_stops_all_threads(threads: StartedThreads) -> None:
+def test_closing_outermost_iterator_stops_all_threads(threads: StartedThreads) -> None:
     inner = Dataset.range(5).repeat().prefetch(2)
     iterator = Dataset.zip((inner, inner.batch(2).prefetch(1))).prefetch(3).make_block_iterator()
     iterator.next_block(4)
@@ -104,7 +104,7 @@ def test_closing_the_outermost_iterator_stops_all_threads(threads: StartedThread
 
 
 @pytest.mark.slow
-def test_leaving_a_loop_over_a_dataset_stops_its_thread(threads: StartedThreads) -> None:
+def test_leaving_loop_stops_thread(threads: StartedThreads) -> None:
     for number in Dataset.range(100).repeat().prefetch(4):
         if number == 7:
             break
@@ -114,7 +114,7 @@ def test_leaving_a_loop_over_a_dataset_stops_its_thread(threads: StartedThreads)
 
 
 @pytest.mark.slow
-def test_a_pass_can_be_begun_again_while_the_thread_reads(threads: StartedThreads) -> None:
+def test_pass_can_restart_while_thread_reads(threads: StartedThreads) -> None:
     made = Dataset.range(20).shuffle(20).prefetch(3).take(5).repeat(4)
     assert len(list(made)) == 20
     assert threads.have_ended(THREAD_NAME)

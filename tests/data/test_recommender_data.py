@@ -1,4 +1,4 @@
-"""MovieLens and Criteo in their own formats, lists in cells, and the generator of histories."""
+"""MovieLens and Criteo in their own formats, lists in cells, and generated histories."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def server() -> Iterator[Server]:
     ("module", "folder", "files"),
     [(movielens_100k, "ml-100k", FILES_100K), (movielens_1m, "ml-1m", FILES_1M)],
 )
-def test_movielens_is_fetched_and_read(
+def test_movielens_is_downloaded_and_read(
     module: Any,
     folder: str,
     files: dict[str, str],
@@ -122,7 +122,7 @@ def test_movielens_is_fetched_and_read(
         DataSetSource.model_validate({"dataset": "iris_test", "split": "last"})
 
 
-def test_users_with_one_row_are_trained_with() -> None:
+def test_users_with_one_row_are_training_data() -> None:
     table = pd.DataFrame({"user_id": [1, 2, 1, 1], "timestamp": [5, 1, 5, 2]})
     train, test = tf.datasets.split_last(table)
     assert (train.index.tolist(), test.index.tolist()) == ([1, 3, 0], [2])
@@ -177,7 +177,7 @@ def test_criteo_is_streamed(packed: bool, tmp_path: Path) -> None:
 # -- lists in cells
 
 
-def test_cells_are_split() -> None:
+def test_split_cells() -> None:
     values = split_cells(["a|b|c", "", b"d"])
     assert values.tolist() == [[b"a", b"b", b"c", b""], [b""] * 4, [b"d", b"", b"", b""]]
     assert split_cells(["a|b|c", "d"], length=2).tolist() == [[b"b", b"c"], [b"d", b""]]
@@ -192,7 +192,7 @@ def test_cells_are_split() -> None:
             split_cells(["a"], wrong)
 
 
-def test_splitting_is_pythons() -> None:
+def test_splitting_matches_python() -> None:
     random = np.random.default_rng(0)
     for _ in range(50):
         rows = [
@@ -207,7 +207,7 @@ def test_splitting_is_pythons() -> None:
             assert not numbers[len(row) :].any()
 
 
-def test_split_cells_are_what_columns_read() -> None:
+def test_split_cells_feed_columns() -> None:
     words, weights = split_cells(["a:2|b:1", "", "b:3"], "|", ":")
     column = tf.feature_column.categorical_column_with_vocabulary_list("tags", ["a", "b"])
     weighted = tf.feature_column.weighted_categorical_column(column, "weights")
@@ -245,7 +245,7 @@ def test_parquet_lists_are_padded(tmp_path: Path) -> None:
         tf.data.ParquetDataset(path, lengths={"items": 2, "n": 2})
 
 
-def test_a_dataset_of_text_is_split_in_the_graph() -> None:
+def test_text_dataset_is_split_in_graph() -> None:
     column = tf.feature_column.categorical_column_with_vocabulary_list("items", ["a", "b"])
     rows = tf.data.Dataset.from_tensor_slices({"items": ["a|b|a", "", "b"]}).batch(3)
     split = rows.map(lambda row: {"items": tf.string_split(row["items"], "|")})
@@ -255,7 +255,7 @@ def test_a_dataset_of_text_is_split_in_the_graph() -> None:
         assert session.run(made).tolist() == [[2, 1], [0, 0], [0, 1]]
 
 
-def test_split_cells_are_sequences_in_order() -> None:
+def test_split_cells_keep_order() -> None:
     column = tf.feature_column.sequence_categorical_column_with_vocabulary_list("items", ["a", "b"])
     with tf.Graph().as_default(), tf.Session() as session:
         features = {"items": split_cells(["b|a|b", "", "a"])}
@@ -271,7 +271,7 @@ def test_split_cells_are_sequences_in_order() -> None:
 # -- the generator
 
 
-def test_histories_are_the_same_in_each_format(tmp_path: Path) -> None:
+def test_histories_agree_across_formats(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     example = load_example("sequences")
     flags = ["--users", "40", "--items", "60", "--formats", "csv", "parquet", "tfrecord"]
@@ -305,7 +305,7 @@ def test_histories_are_the_same_in_each_format(tmp_path: Path) -> None:
             assert other[name].tolist() == first[name].tolist()
 
 
-def test_the_best_possible_is_the_area_under_the_curve() -> None:
+def test_best_possible_score_is_auc() -> None:
     example = load_example("sequences")
     assert example.area_under_curve([0, 1, 1, 0], [0.1, 0.4, 0.35, 0.35]) == pytest.approx(0.875)
     table = example.generate(users=2000, items=200, seed=1)

@@ -1,4 +1,4 @@
-"""What an iterator leaves behind that is closed or dropped half-way: no thread, no open file."""
+"""Closed or dropped iterators leave no thread and no open file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.threads import StartedThreads
 
 Dataset = tf.data.Dataset
@@ -171,7 +171,7 @@ def test_nothing_is_left_behind(name: str, files: list[str], tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_generator_is_closed_with_its_iterator() -> None:
+def test_generator_is_closed_with_iterator() -> None:
     ended = []
 
     def generate() -> Iterator[int]:
@@ -192,7 +192,7 @@ def test_a_generator_is_closed_with_its_iterator() -> None:
 
 
 @pytest.mark.slow
-def test_arrays_are_not_kept_by_iterators_that_were_dropped(threads: StartedThreads) -> None:
+def test_dropped_iterators_release_arrays(threads: StartedThreads) -> None:
     rows = np.zeros([10, 2])
     dataset = Dataset.from_tensor_slices(rows).batch(2).prefetch(1)
     _dropped(dataset)

@@ -1,4 +1,4 @@
-"""`dynamically_sharded` in one process, and the data's side of a queue that several share."""
+"""`dynamically_sharded` in one process, and the data side of a shared queue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from estimatorkit.data.sharded_dataset import (
 )
 from estimatorkit.distribute import dynamically_sharded
 from estimatorkit.distribute.dynamic_sharding import ShardQueue
-from estimatorkit.runtime.executor import State
+from estimatorkit.runtime.state import ProcessState
 
 
 def three_of(unit: Any) -> Dataset:
@@ -43,13 +43,13 @@ def numbers(dataset: Dataset) -> list[int]:
 # -- one process
 
 
-def test_units_come_in_their_order_without_a_seed() -> None:
+def test_shards_are_ordered_without_seed() -> None:
     found = numbers(dynamically_sharded(Dataset.range(3), three_of, epochs=2))
     assert found == [0, 1, 2, 10, 11, 12, 20, 21, 22] * 2
 
 
 @pytest.mark.slow
-def test_a_seed_gives_each_epoch_an_order_of_its_own() -> None:
+def test_seed_shuffles_each_epoch_differently() -> None:
     data = dynamically_sharded(Dataset.range(20), three_of, epochs=2, seed=3)
     found = np.array(numbers(data)).reshape(2, 20, 3)
     assert (found % 10 == [0, 1, 2]).all()
@@ -60,7 +60,7 @@ def test_a_seed_gives_each_epoch_an_order_of_its_own() -> None:
     assert numbers(data) == found.ravel().tolist()
 
 
-def test_units_may_be_anything_and_give_any_number_of_elements() -> None:
+def test_shards_of_any_type_and_size() -> None:
     units = Dataset.from_tensor_slices({"name": ["a", "b", "c"], "count": [2, 0, 1]})
     data = dynamically_sharded(
         units, lambda unit: Dataset.from_tensors(unit["name"]).repeat(unit["count"])
@@ -68,13 +68,13 @@ def test_units_may_be_anything_and_give_any_number_of_elements() -> None:
     assert list(data) == [b"a", b"a", b"c"]
 
 
-def test_units_of_unknown_number() -> None:
+def test_unknown_number_of_shards() -> None:
     units = Dataset.range(10).filter(lambda number: tf.equal(number % 3, 0))
     assert numbers(dynamically_sharded(units, three_of))[::3] == [0, 30, 60, 90]
     assert numbers(dynamically_sharded(Dataset.range(0), three_of)) == []
 
 
-def test_what_shuffles_the_units_does_so_for_all_processes_alike() -> None:
+def test_shard_shuffle_is_equal_in_all_processes() -> None:
     data = dynamically_sharded(Dataset.range(50).shuffle(50), Dataset.from_tensors)
     first, second = numbers(data), numbers(data)
     assert first == second
@@ -82,7 +82,7 @@ def test_what_shuffles_the_units_does_so_for_all_processes_alike() -> None:
     assert first != sorted(first)
 
 
-def test_a_shuffle_within_a_unit_differs_from_epoch_to_epoch() -> None:
+def test_shuffle_within_shard_differs_between_epochs() -> None:
     data = dynamically_sharded(
         Dataset.range(1), lambda unit: Dataset.range(30).shuffle(30, seed=1), epochs=2
     )
@@ -91,12 +91,12 @@ def test_a_shuffle_within_a_unit_differs_from_epoch_to_epoch() -> None:
     assert found[:30] != found[30:]
 
 
-def test_without_end() -> None:
+def test_endless_repeat() -> None:
     data = dynamically_sharded(Dataset.range(2), three_of, epochs=None)
     assert numbers(data.take(20)) == ([0, 1, 2, 10, 11, 12] * 4)[:20]
 
 
-def test_in_one_process_anything_may_come_after_it() -> None:
+def test_transformations_afterwards_in_one_process() -> None:
     data = dynamically_sharded(Dataset.range(4), three_of).batch(5).prefetch(1).repeat(2)
     found = [each.tolist() for each in data]
     assert found == [[0, 1, 2, 10, 11], [12, 20, 21, 22, 30], [31, 32]] * 2
@@ -105,7 +105,7 @@ def test_in_one_process_anything_may_come_after_it() -> None:
 @pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 27), st.integers(1, 9), st.integers(1, 9))
-def test_a_saved_position_is_gone_on_from(read: int, one: int, other: int) -> None:
+def test_saved_position_resumes(read: int, one: int, other: int) -> None:
     data = dynamically_sharded(Dataset.range(4), three_of, epochs=2, seed=1)
     expected = numbers(data)
     iterator = data.make_block_iterator(0)
@@ -124,7 +124,7 @@ def test_a_saved_position_is_gone_on_from(read: int, one: int, other: int) -> No
 
 
 @pytest.mark.slow
-def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_training_resumes(tmp_path: Path) -> None:
     def data() -> Dataset:
         return dynamically_sharded(
             Dataset.range(8), lambda unit: three_of(unit).map(lambda x: x % 16), epochs=3, seed=2
@@ -207,7 +207,7 @@ class Worker:
         self._dealing.left(self._name)
 
 
-class Session(State):
+class Session(ProcessState):
     """The state of a worker's session: its input.
 
     Args:
@@ -251,7 +251,7 @@ def dealing() -> ShardQueue:
     return ShardQueue(Order("data", 5, 1, None))
 
 
-def test_a_unit_is_taken_when_the_one_before_is_used(dealing: ShardQueue) -> None:
+def test_shard_is_taken_when_previous_is_used(dealing: ShardQueue) -> None:
     one, other = Session(dealing, "one", 5), Session(dealing, "other", 5)
     assert one.elements(3) == [0, 1, 2]
     assert other.elements(2) == [10, 11]
@@ -260,7 +260,7 @@ def test_a_unit_is_taken_when_the_one_before_is_used(dealing: ShardQueue) -> Non
     assert one.elements(9) == [31, 32]
 
 
-def test_a_unit_is_trained_once_the_steps_with_its_elements_are_done(dealing: ShardQueue) -> None:
+def test_shard_is_done_after_steps_with_its_elements(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     session.elements(4)  # the last one shows that the first unit has ended
     assert dealing.report() == ["epoch 0: 0 of 5 units"]
@@ -275,7 +275,7 @@ def test_a_unit_is_trained_once_the_steps_with_its_elements_are_done(dealing: Sh
     assert has_more(session) is False
 
 
-def test_who_has_come_to_the_end_waits_for_what_others_hold(dealing: ShardQueue) -> None:
+def test_finished_process_waits_for_shards_held_by_others(dealing: ShardQueue) -> None:
     one, other = Session(dealing, "one", 5), Session(dealing, "other", 5)
     other.elements(1)
     assert len(one.elements(99)) == 12
@@ -289,7 +289,7 @@ def test_who_has_come_to_the_end_waits_for_what_others_hold(dealing: ShardQueue)
     assert dealing.report() == ["epoch 0: 5 of 5 units, 1 given out twice"]
 
 
-def test_who_begins_anew_gives_back_what_it_has_read(dealing: ShardQueue) -> None:
+def test_restart_returns_read_shards(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     session.elements(4)
     report_trained(session)
@@ -299,7 +299,8 @@ def test_who_begins_anew_gives_back_what_it_has_read(dealing: ShardQueue) -> Non
     assert dealing.report() == ["epoch 0: 5 of 5 units, 1 given out twice"]
 
 
-def test_a_checkpoint_holds_what_all_have_left(dealing: ShardQueue) -> None:
+@pytest.mark.slow
+def test_checkpoint_holds_remaining_shards(dealing: ShardQueue) -> None:
     one, other = Session(dealing, "one", 5), Session(dealing, "other", 5)
     one.elements(4)
     other.elements(1)
@@ -322,14 +323,15 @@ def test_a_checkpoint_holds_what_all_have_left(dealing: ShardQueue) -> None:
     assert has_more(again) is False
 
 
-def test_nothing_comes_after_what_is_shared(dealing: ShardQueue) -> None:
+def test_transformations_after_sharing_are_refused(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     for data in (lambda plan: plan.batch(2), lambda plan: plan.prefetch(1)):
         with pytest.raises(InvalidArgumentError, match="as the last step of the input"):
             Cursor(data(Dataset(session.cursor._plan)), 0, None).next_element()
 
 
-def test_a_position_of_several_processes_is_begun_anew_by_one(dealing: ShardQueue) -> None:
+@pytest.mark.slow
+def test_position_of_several_processes_is_restarted_by_one(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     session.elements(5)
     alone = Cursor(dynamically_sharded(Dataset.range(5), three_of), 0, None)

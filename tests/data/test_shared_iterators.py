@@ -1,4 +1,4 @@
-"""One iterator, several threads: each element reaches exactly one of them."""
+"""One iterator in several threads: each element reaches exactly one of them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_every_element_comes_once(name: str, kind: Any) -> None:
         assert sorted(taken) == list(range(COUNT))
 
 
-def test_an_iterator_that_is_initialized_while_others_take_from_it() -> None:
+def test_initialization_while_others_read() -> None:
     """They go on with one dataset or the other."""
     with tf.Graph().as_default(), tf.Session() as session:
         first = tf.placeholder(tf.int64, ())
@@ -102,7 +102,7 @@ def test_an_iterator_that_is_initialized_while_others_take_from_it() -> None:
         assert 19 * 10**6 <= rest < 19 * 10**6 + 301
 
 
-def test_positions_are_saved_while_others_take_elements() -> None:
+def test_positions_are_saved_while_others_read() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         iterator = tf.data.make_one_shot_iterator(Dataset.range(10**6).map(lambda x: x + 0))
         element = iterator.get_next()

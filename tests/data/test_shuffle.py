@@ -1,4 +1,4 @@
-"""Shuffling: uniform where it should be, within the window otherwise, and repeatable."""
+"""Shuffling: uniform, or within the buffer, and repeatable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _chi_square(counts: np.ndarray) -> float:
     return float(((counts - expected) ** 2 / expected).sum())
 
 
-def test_a_full_shuffle_puts_each_row_everywhere_equally_often() -> None:
+def test_full_shuffle_is_uniform() -> None:
     size, epochs = 8, 8000
     iterator = Dataset.range(size).shuffle(size).repeat().make_block_iterator(3)
     orders = np.array(_read(iterator, size * epochs)).reshape(epochs, size)
@@ -91,7 +91,7 @@ def _naive_window(size: int, window: int, rng: np.random.Generator) -> list[int]
 
 
 @pytest.mark.slow
-def test_a_window_is_distributed_as_row_by_row() -> None:
+def test_buffered_shuffle_matches_row_by_row() -> None:
     size, window, epochs = 12, 4, 4000
     iterator = Dataset.range(size).shuffle(window).repeat().make_block_iterator(11)
     orders = np.array(_read(iterator, size * epochs)).reshape(epochs, size)
@@ -108,7 +108,7 @@ def test_a_window_is_distributed_as_row_by_row() -> None:
         assert statistic < 33  # 11 degrees of freedom at most: passed twice in ten thousand
 
 
-def test_orders_do_not_depend_on_how_the_draws_are_cut() -> None:
+def test_order_is_independent_of_block_sizes() -> None:
     whole = RandomStream("0" * 31 + "1").slots(2, 0, 1000, 37)
     stream = RandomStream("0" * 31 + "1")
     cut = [stream.slots(2, start, stop - start, 37) for start, stop in [(0, 1), (1, 6), (6, 1000)]]
@@ -120,7 +120,7 @@ def test_orders_do_not_depend_on_how_the_draws_are_cut() -> None:
     assert whole.max() == 36
 
 
-def test_draws_are_the_same_in_every_version() -> None:
+def test_draws_are_stable_across_versions() -> None:
     # Saved positions rely on it.
     stream = RandomStream("00112233445566778899aabbccddeeff")
     assert stream.slots(1, 3, 6, 100).tolist() == [20, 79, 41, 62, 84, 68]
@@ -148,7 +148,7 @@ def test_seeds() -> None:
     assert _order(seeded, 1) != _order(unseeded, 1)
 
 
-def test_shuffles_of_one_pipeline_differ_unless_seeded_alike() -> None:
+def test_unseeded_shuffles_of_one_pipeline_differ() -> None:
     numbers = Dataset.range(50)
     pairs = list(Dataset.zip((numbers.shuffle(50), numbers.shuffle(50))))
     assert any(a != b for a, b in pairs)
@@ -157,7 +157,7 @@ def test_shuffles_of_one_pipeline_differ_unless_seeded_alike() -> None:
 
 
 @pytest.mark.parametrize("window", [5, 40])
-def test_epochs_differ_unless_told_otherwise(window: int) -> None:
+def test_epochs_differ_by_default(window: int) -> None:
     again = _order(lambda d: d.shuffle(window).repeat(2), 0)
     assert again[:40] != again[40:]
     fixed = _order(lambda d: d.shuffle(window, reshuffle_each_iteration=False).repeat(2), 0)
@@ -166,13 +166,13 @@ def test_epochs_differ_unless_told_otherwise(window: int) -> None:
     assert cached[:40] == cached[40:]
 
 
-def test_passes_of_nested_repeats_all_differ() -> None:
+def test_nested_repeats_all_differ() -> None:
     made = Dataset.range(20).shuffle(20).repeat(2).repeat(2).repeat(2)
     orders = np.array(_read(made.make_block_iterator(0), 160)).reshape(8, 20)
     assert len({tuple(order) for order in orders}) == 8
 
 
-def test_a_restored_position_continues_an_order_that_had_no_seed() -> None:
+def test_restored_position_continues_unseeded_order() -> None:
     pipeline = Dataset.range(30).shuffle(7).repeat().batch(4)
     first = pipeline.make_block_iterator()
     first.next_block(11)
@@ -183,11 +183,11 @@ def test_a_restored_position_continues_an_order_that_had_no_seed() -> None:
     assert second.next_block(20)[0].tolist() == expected
 
 
-def test_a_buffer_larger_than_the_input_takes_no_more_memory() -> None:
+def test_oversized_buffer_takes_no_more_memory() -> None:
     assert sorted(Dataset.range(10).shuffle(10**12)) == list(range(10))
 
 
-def test_batches_can_be_shuffled_though_the_last_is_short() -> None:
+def test_batches_with_short_last_can_be_shuffled() -> None:
     made = Dataset.from_tensor_slices((np.arange(10), [str(i) for i in range(10)])).batch(4)
     for _ in range(5):
         numbers, texts = zip(*made.shuffle(2).repeat(3), strict=True)
@@ -199,7 +199,7 @@ def test_batches_can_be_shuffled_though_the_last_is_short() -> None:
         )
 
 
-def test_rows_that_may_not_be_written_to_can_be_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_only_rows_can_be_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
     def read_only(block: np.ndarray) -> np.ndarray:
         block.flags.writeable = False
         return block

@@ -1,4 +1,4 @@
-"""Lines of text files: what they are, positions, resources; names that match patterns."""
+"""Text lines: content, positions, resources, and file patterns."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def open_files(folder: Path) -> int:
     return sum(each.path.startswith(str(folder)) for each in psutil.Process().open_files())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
 @sweep("buffer_size", [1, 7, None], quick=1)
 def test_lines(tmp_path: Path, compression: str | None, buffer_size: int | None) -> None:
@@ -59,6 +60,7 @@ def test_lines(tmp_path: Path, compression: str | None, buffer_size: int | None)
     assert open_files(tmp_path) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", [None, "GZIP"])
 @sweep("buffer_size", [1, 9, None], quick=1)
 def test_every_position_is_exact(
@@ -82,7 +84,7 @@ def test_every_position_is_exact(
     assert open_files(tmp_path) == 0
 
 
-def test_a_position_is_a_byte(tmp_path: Path) -> None:
+def test_position_is_byte_offset(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"12345678\r\n" * 100_000)
     dataset = TextLineDataset(str(path))
@@ -112,7 +114,7 @@ def test_no_file_stays_open(tmp_path: Path) -> None:
     assert open_files(tmp_path) == 0
 
 
-def test_names_and_mistakes(tmp_path: Path) -> None:
+def test_names_and_errors(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(TEXT)
     for names in (path, str(path), str(path).encode(), [[str(path)]], (path,)):
@@ -128,7 +130,7 @@ def test_names_and_mistakes(tmp_path: Path) -> None:
         TextLineDataset(3)
 
 
-def test_names_that_a_graph_computes(tmp_path: Path) -> None:
+def test_computed_file_names(tmp_path: Path) -> None:
     names = [str(tmp_path / name) for name in "ab"]
     for name in names:
         Path(name).write_bytes(f"n,s\n1,{name[-1]}\n2,x\n".encode())
@@ -156,7 +158,7 @@ def test_remote_lines() -> None:
     assert list(TextLineDataset(names, "GZIP")) == LINES
 
 
-def test_files_that_match(tmp_path: Path) -> None:
+def test_list_files(tmp_path: Path) -> None:
     made = [f"{tmp_path}/{number}.txt".encode() for number in range(9)]
     for name in made:
         Path(name.decode()).write_bytes(b"")

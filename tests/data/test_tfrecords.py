@@ -1,4 +1,4 @@
-"""Datasets of record files: what TensorFlow 2.15.1 wrote is read; positions, damage, resources."""
+"""Record datasets: TensorFlow 2.15.1's files, positions, damage and resources."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_records_of_files_in_order(tmp_path: Path, compression: str, size: int) 
     assert open_files(tmp_path) == 0
 
 
-def test_names_of_every_kind(tmp_path: Path) -> None:
+def test_file_name_types(tmp_path: Path) -> None:
     name = write(tmp_path / "a")
     names = tf.data.Dataset.from_tensor_slices([name, name])
     for given_names in (tmp_path / "a", name, name.encode(), [name], (tmp_path / "a",), [[name]]):
@@ -100,7 +100,7 @@ def test_every_position_is_exact(tmp_path: Path, compression: str) -> None:
     assert open_files(tmp_path) == 0
 
 
-def test_going_to_a_position_seeks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restoring_position_seeks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = write(tmp_path / "a", [b"x" * 1000] * 1000)
     dataset = TFRecordDataset(name, buffer_size=4096)
     one = dataset.make_block_iterator()
@@ -156,7 +156,7 @@ def test_missing_and_other_files(tmp_path: Path) -> None:
     assert open_files(tmp_path) == 0
 
 
-def test_an_iterator_left_half_way_holds_no_file(tmp_path: Path) -> None:
+def test_abandoned_iterator_closes_file(tmp_path: Path) -> None:
     name = write(tmp_path / "a")
     for make in (lambda: TFRecordDataset(name), lambda: FixedLengthRecordDataset(name, 1)):
         iterator = make().make_block_iterator()
@@ -183,7 +183,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     st.integers(0, 40),
     st.integers(1, 40),
 )
-def test_records_of_fixed_length(
+def test_fixed_length_records(
     tmp_path: Path,
     record: int,
     header: int,
@@ -208,7 +208,7 @@ def test_records_of_fixed_length(
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-def test_a_file_that_is_no_whole_number_of_records(tmp_path: Path, compression: str) -> None:
+def test_partial_fixed_length_record_raises(tmp_path: Path, compression: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(COMPRESS[compression](b"hh" + b"12345" + b"f"))
     dataset = FixedLengthRecordDataset(path, 2, 2, 1, compression_type=compression)
@@ -226,7 +226,7 @@ def test_a_file_that_is_no_whole_number_of_records(tmp_path: Path, compression: 
         dataset.make_block_iterator().next_block(1)
 
 
-def test_fixed_length_arguments(tmp_path: Path) -> None:
+def test_fixed_length_argument_errors(tmp_path: Path) -> None:
     for arguments in ((0,), (1, -1), (1, 0, -1)):
         with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match="_bytes"):
             FixedLengthRecordDataset(tmp_path / "file", *arguments)
@@ -235,7 +235,7 @@ def test_fixed_length_arguments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compression", [None, "GZIP"])
-def test_a_dataset_is_written(compression: str | None, tmp_path: Path) -> None:
+def test_written_dataset(compression: str | None, tmp_path: Path) -> None:
     source = write(tmp_path / "source")
     with tf.Graph().as_default(), tf.Session() as session:
         name = tf.placeholder(tf.string, [])
@@ -254,7 +254,7 @@ def test_a_dataset_is_written(compression: str | None, tmp_path: Path) -> None:
             tf.data.experimental.TFRecordWriter("file").write([b"a"])
 
 
-def test_names_that_a_graph_computes(tmp_path: Path) -> None:
+def test_computed_file_names(tmp_path: Path) -> None:
     """Of placeholders, and of the function given to interleave."""
     names = [write(tmp_path / name, [name.encode() * 2, b"end"]) for name in "ab"]
     (tmp_path / "fixed").write_bytes(b"012345")
@@ -319,20 +319,20 @@ def check_golden(name: str, golden: Any, dataset: Dataset) -> None:
 
 
 @pytest.mark.parametrize("name", GOLDEN["files"])
-def test_files_of_tensorflow(name: str, tmp_path: Path) -> None:
+def test_tensorflow_files(name: str, tmp_path: Path) -> None:
     golden = GOLDEN["files"][name]
     (tmp_path / name).write_bytes(bytes.fromhex(golden["bytes"]))
     check_golden(name, golden, TFRecordDataset(tmp_path / name, golden["compression"]))
 
 
 @pytest.mark.parametrize("name", GOLDEN["fixed"])
-def test_records_of_fixed_length_as_tensorflow(name: str, tmp_path: Path) -> None:
+def test_fixed_length_records_match_tensorflow(name: str, tmp_path: Path) -> None:
     golden = GOLDEN["fixed"][name]
     (tmp_path / name).write_bytes(bytes.fromhex(golden["bytes"]))
     check_golden(name, golden, FixedLengthRecordDataset(tmp_path / name, **golden["arguments"]))
 
 
-def test_examples_of_tensorflow(tmp_path: Path) -> None:
+def test_tensorflow_examples(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes.fromhex(GOLDEN["examples"]["bytes"]))
     features = {
         "number": tf.FixedLenFeature([2], tf.int64),
@@ -363,7 +363,7 @@ def test_examples_of_tensorflow(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("buffer_size", [16, 1 << 17])
-def test_what_is_passed_over_before_damage_counts(buffer_size: int, tmp_path: Path) -> None:
+def test_damage_after_skipped_records(buffer_size: int, tmp_path: Path) -> None:
     name = write(tmp_path / "file", [b"12345"] * 3)
     (tmp_path / "file").write_bytes((tmp_path / "file").read_bytes()[:-1])
     iterator = TFRecordDataset([name, name], buffer_size=buffer_size).make_block_iterator()

@@ -1,4 +1,4 @@
-"""Saved positions of an input that no input could have: errors, and an input that goes on."""
+"""Impossible saved positions raise errors, and the input remains usable."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import DataLossError, OpError
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.storage.checkpoint import Checkpoint
 from estimatorkit.train.saving.saver import restore_input
+from tests.sweep import sweep
 
 WILD = [2**70, 2**63, -1, -(2**70), 1e308, "x", None, True, [], {}, [2**70], {"used": 2**70}]
 
@@ -34,14 +35,14 @@ def generated() -> Any:
 PIPELINES: dict[str, Callable[[], Any]] = {
     "range": numbers,
     "shuffled": lambda: numbers().shuffle(10, seed=1).batch(4).repeat(5),
+    "zipped": lambda: tf.data.Dataset.zip((numbers(), numbers().skip(1).take(40))),
     "interleaved": lambda: numbers().interleave(
         lambda n: tf.data.Dataset.from_tensors(n).repeat(3), cycle_length=3
     ),
-    "zipped": lambda: tf.data.Dataset.zip((numbers(), numbers().skip(1).take(40))),
-    "generated": generated,
     "prefetched": lambda: numbers().batch(3).prefetch(2),
     "cached": lambda: numbers().cache().repeat(2),
     "files": files,
+    "generated": generated,
 }
 
 
@@ -63,8 +64,8 @@ def replaced(value: Any, place: tuple[Any, ...], new: Any) -> Any:
     return made
 
 
-@pytest.mark.parametrize("name", PIPELINES)
-def test_wild_positions(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@sweep("name", PIPELINES, quick=4)
+def test_impossible_positions(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows").write_text("".join(f"{n}\n" for n in range(20)))
     with tf.Graph().as_default(), tf.Session() as sess:
@@ -105,7 +106,7 @@ def test_wild_positions(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatc
         {"dealt": "x"},
     ],
 )
-def test_wild_states(state: Any) -> None:
+def test_impossible_states(state: Any) -> None:
     with tf.Graph().as_default(), tf.Session() as sess:
         draw = tf.random_uniform([], name="draw")
         with pytest.raises(DataLossError, match="state of the checkpoint is malformed"):

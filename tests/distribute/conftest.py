@@ -1,4 +1,4 @@
-"""What tests with real processes share."""
+"""Shared fixtures of tests with real processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.distribute.processes import (
     Cluster,
     Process,

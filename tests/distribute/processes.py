@@ -3,22 +3,27 @@
 All that a `Processes` has started is killed at the end of its `with` block. What a process prints
 is read as it comes, so that a test can wait for a line; every wait ends with an error that shows
 what was printed so far.
+
+They are forked from a process that has imported JAX and the package, which takes longer than what
+most of them do; but for that they are as `python program.py` would start them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
+import multiprocessing
 import os
 import secrets
 import signal
 import socket
-import subprocess
 import sys
 import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +77,48 @@ def target(cluster: Cluster, job: str, index: int) -> str:
     return f"grpc://{cluster[job][index]}"
 
 
+_FORKED = multiprocessing.get_context("forkserver")
+_FORKED.set_forkserver_preload(
+    [
+        *("jax.numpy", "jax.experimental.multihost_utils", "pandas", "pyarrow.flight"),
+        *("estimatorkit.ops.all_ops", "estimatorkit.estimator.training_and_evaluation"),
+        *("estimatorkit.distribute.tasks.server", "estimatorkit.distribute.tasks.cluster_loop"),
+    ]
+)
+
+
+def _run_program(
+    path: Path,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    standard_input: Connection,
+    output: Connection,
+) -> None:
+    """Does in a forked process what `python path arguments` does."""
+    os.dup2(standard_input.fileno(), 0)
+    for number in (1, 2):
+        os.dup2(output.fileno(), number)
+    standard_input.close()
+    output.close()
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 (open to the end)
+    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(path.parent)
+    sys.argv = [str(path), *arguments]
+    sys.path.insert(0, str(path.parent))
+    if "JAX_NUM_CPU_DEVICES" in environment:
+        import jax  # has read the environment of the process that this one was forked from
+
+        jax.config.update("jax_num_cpu_devices", int(environment["JAX_NUM_CPU_DEVICES"]))
+    # As the interpreter does it, its end included, which multiprocessing would leave out.
+    source = f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')"
+    failed = ctypes.pythonapi.PyRun_SimpleString(source.encode())
+    ctypes.pythonapi.Py_Exit(1 if failed else 0)
+
+
 class Process:
-    """A process that a test has started.
+    """A process that a test has started: a program, in the folder of its file.
 
     Attributes:
         name: for messages.
@@ -81,27 +126,25 @@ class Process:
     """
 
     def __init__(
-        self, name: str, command: Sequence[str], environment: Mapping[str, str], folder: Path
+        self, name: str, program: Path, arguments: Sequence[str], environment: Mapping[str, str]
     ) -> None:
         self.name = name
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, **environment},
-            cwd=folder,
-        )
-        self.pid = self._process.pid
+        standard_input, writer = _FORKED.Pipe(duplex=False)
+        reader, output = _FORKED.Pipe(duplex=False)
+        given = (program, arguments, {**os.environ, **environment}, standard_input, output)
+        self._process = _FORKED.Process(target=_run_program, args=given)
+        self._process.start()
+        for ours in (standard_input, output):
+            ours.close()
+        self._writer, self._output = writer, reader
+        self.pid = self._process.pid or 0
         self._lines: list[str] = []
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
+        with self._output, open(self._output.fileno(), closefd=False) as lines:
             for line in lines:
                 with self._changed:
                     self._lines.append(line.rstrip("\n"))
@@ -116,7 +159,7 @@ class Process:
     @property
     def runs(self) -> bool:
         """Whether it has not ended."""
-        return self._process.poll() is None
+        return self._process.is_alive()
 
     def wait_for(self, text: str, seconds: float = _LONG) -> str:
         """The first line with a text in it.
@@ -142,10 +185,9 @@ class Process:
         Raises:
             AssertionError: it did not end in time.
         """
-        try:
-            found = self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(self._told(f"did not end in {seconds:g} s")) from None
+        self._process.join(seconds)
+        found = self._process.exitcode
+        assert found is not None, self._told(f"did not end in {seconds:g} s")
         self._reader.join()
         return found
 
@@ -165,22 +207,19 @@ class Process:
 
     def write(self, text: str) -> None:
         """Gives it something to read."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(text)
-        self._process.stdin.flush()
+        os.write(self._writer.fileno(), text.encode())
 
     def signal(self, number: int) -> None:
         """Sends it a signal."""
-        self._process.send_signal(number)
+        if self.runs:
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
         """Kills it, and waits until it is gone."""
         self._process.kill()
-        self._process.wait()
+        self._process.join()
         self._reader.join()
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
+        self._writer.close()
 
     def _told(self, problem: str) -> str:
         shown = "\n".join(f"    {line}" for line in self.lines[-60:])
@@ -220,8 +259,8 @@ class Processes:
         (folder / "name").write_text(name, encoding="utf-8")
         path = folder / "program.py"
         path.write_text(textwrap.dedent(source), encoding="utf-8")
-        command = [sys.executable, str(path), *map(str, arguments)]
-        process = Process(name, command, {**self._environment, **environment}, folder)
+        given = [*map(str, arguments)]
+        process = Process(name, path, given, {**self._environment, **environment})
         self._started.append(process)
         return process
 

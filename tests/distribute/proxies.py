@@ -1,4 +1,4 @@
-"""`Proxy`: a way to an address that a test can cut."""
+"""`Proxy`: a connection to an address that a test can cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses: taken apart, tried until they can be used, and told where anybody may reach them."""
+"""Network addresses: parsing, free ports, and warnings about public ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.addresses import (
     check_answered,
     check_free,
@@ -27,13 +27,13 @@ from tests.distribute.processes import free_cluster, known_token
         ("[fd00::1]:2222", ("fd00::1", 2222)),
     ],
 )
-def test_the_two_parts(address: str, expected: tuple[str, int]) -> None:
+def test_host_and_port(address: str, expected: tuple[str, int]) -> None:
     assert host_and_port(address) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_a_taken_address_is_free_once_it_is_given_back(host: str) -> None:
+def test_port_is_free_after_release(host: str) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     held = socket.create_server((host, 0), family=family)
     address = (
@@ -62,7 +62,7 @@ def test_a_taken_address_is_free_once_it_is_given_back(host: str) -> None:
         ("host1:2222", False),
     ],
 )
-def test_public_addresses_are_told(
+def test_public_addresses_warn(
     address: str, is_told: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "estimatorkit"):
@@ -70,7 +70,7 @@ def test_public_addresses_are_told(
     assert [address in line for line in caplog.messages] == [True] * is_told
 
 
-def test_a_server_tells_that_anybody_may_reach_it(
+def test_server_warns_about_public_address(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (address,) = free_cluster(ps=1)["ps"].values()

@@ -1,4 +1,4 @@
-"""Messages with arrays: whatever is sent comes back, and what is cut off is told as that."""
+"""Array messages round-trip, and truncated or invalid ones raise."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def cut_streams(stream: Stream) -> Iterator[Stream]:
         yield cut
 
 
-def test_a_message_that_is_cut_off_is_told() -> None:
+def test_truncated_message_raises() -> None:
     stream = Stream()
     arrays = [
         *(np.arange(3), np.array([b"a", b"bcd"], object), np.zeros(1 << 16, np.uint8)),
@@ -134,26 +134,26 @@ def test_a_message_that_is_cut_off_is_told() -> None:
 
 @settings(deadline=None)
 @given(st.binary(max_size=60))
-def test_what_is_no_message_is_told(noise: bytes) -> None:
+def test_invalid_message_raises(noise: bytes) -> None:
     stream = Stream()
     stream.write_with_metadata(pa.record_batch([pa.array([], pa.uint8())], ["a"]), noise)
     with pytest.raises(BrokenMessage):
         receive(stream.reader())
 
 
-def test_a_stream_that_has_ended() -> None:
+def test_ended_stream() -> None:
     with pytest.raises(StopIteration):
         receive(Stream().reader())
 
 
-def test_what_cannot_travel_is_told() -> None:
+def test_unsupported_values_raise() -> None:
     lists = np.empty(1, object)
     lists[0] = [1, 2]
     with pytest.raises(UnimplementedError, match="on one task"):
         there_and_back({}, [lists])
 
 
-def test_arrays_larger_than_a_batch_are_several(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_larger_than_batch_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(array_messages, "BATCH", 100_000)
     arrays = [np.arange(count, dtype=np.float32) for count in (10, 100_000, 25_000, 30_001)]
     stream = Stream()

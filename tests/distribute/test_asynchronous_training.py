@@ -1,4 +1,4 @@
-"""Models that parameter servers train are as good as those of one process, and may be larger."""
+"""Models trained by parameter servers are as good as those of one process, and may be larger."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def accuracy(printed: str) -> float:
 
 
 @pytest.mark.slow
-def test_mnist_reaches_the_accuracy_of_one_process(
+def test_mnist_matches_accuracy_of_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("mnist").parent))
@@ -157,7 +157,7 @@ def test_mnist_reaches_the_accuracy_of_one_process(
 
 
 @pytest.mark.slow
-def test_one_worker_trains_the_model_of_one_process(tmp_path: Path) -> None:
+def test_one_worker_matches_one_process(tmp_path: Path) -> None:
     alone, together = tmp_path / "alone", tmp_path / "together"
     alone.mkdir()
     together.mkdir()
@@ -174,7 +174,7 @@ def test_one_worker_trains_the_model_of_one_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_table_larger_than_workers_hold(tmp_path: Path) -> None:
+def test_table_larger_than_worker_memory(tmp_path: Path) -> None:
     printed = run(tmp_path, TABLE, 60, "--ps", "2", "--workers", "2")
     peaks = {
         tuple(line.partition("PEAK ")[2].split()[:2]): int(line.split()[-1])

@@ -1,4 +1,4 @@
-"""One reading of the environment: TensorFlow's results, forms that it refused, errors."""
+"""Parsing the cluster environment: TensorFlow's results, and errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def task(kind: Any, index: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", GOLDEN["properties"])
-def test_properties_are_tensorflows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_properties_match_tensorflow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, expected = GOLDEN["properties"][name]
     monkeypatch.setenv("TF_CONFIG", json.dumps(given))
     config = RunConfig()
@@ -37,7 +37,7 @@ def test_properties_are_tensorflows(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("name", GOLDEN["errors"])
-def test_errors_begin_as_tensorflows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_begin_like_tensorflow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, (kind, words) = GOLDEN["errors"][name]
     monkeypatch.setenv("TF_CONFIG", json.dumps(given))
     with pytest.raises((ValueError, TypeError)) as caught:
@@ -47,7 +47,7 @@ def test_errors_begin_as_tensorflows(name: str, monkeypatch: pytest.MonkeyPatch)
     assert str(caught.value).removeprefix("TF_CONFIG: ").startswith(first)
 
 
-def test_a_chief_listed_among_the_workers_is_one_process() -> None:
+def test_chief_listed_among_workers_is_one_process() -> None:
     """As on the slide: host1 is the chief, and the first of three workers."""
     cluster = {
         "chief": ["host1:2222"],
@@ -70,7 +70,7 @@ def test_a_chief_listed_among_the_workers_is_one_process() -> None:
     assert ids == [0, 2, 3, 4, 5]  # as in TensorFlow, where the first worker would be 1
 
 
-def test_without_a_chief_the_first_worker_is_it() -> None:
+def test_first_worker_is_chief_by_default() -> None:
     cluster = {"ps": ["h0:1"], "worker": ["h1:1", "h2:1"]}
     first = read({"cluster": cluster} | task("worker", 0))
     second = read({"cluster": cluster} | task("worker", 1))
@@ -81,7 +81,7 @@ def test_without_a_chief_the_first_worker_is_it() -> None:
 
 
 @pytest.mark.parametrize("listed", [True, False])
-def test_an_evaluator_may_be_in_the_cluster_or_beside_it(listed: bool) -> None:
+def test_evaluator_inside_or_beside_cluster(listed: bool) -> None:
     cluster = {**HOSTS, **({"evaluator": ["h9:1"]} if listed else {})}
     evaluator = read({"cluster": cluster} | task("evaluator", 0))
     assert not evaluator.cluster
@@ -92,7 +92,7 @@ def test_an_evaluator_may_be_in_the_cluster_or_beside_it(listed: bool) -> None:
     assert worker.processes == 5
 
 
-def test_master_and_chief_stand_for_each_other() -> None:
+def test_master_and_chief_are_synonyms() -> None:
     legacy = {"master": HOSTS["chief"], "ps": HOSTS["ps"]}
     assert read({"cluster": legacy} | task("chief", 0)).type == "master"
     assert read({"cluster": HOSTS} | task("master", 0)).type == "chief"
@@ -146,7 +146,7 @@ def test_master_and_chief_stand_for_each_other() -> None:
         ),
     ],
 )
-def test_what_cannot_be_right_is_named_with_its_place(config: Any, words: list[str]) -> None:
+def test_errors_name_location_in_json(config: Any, words: list[str]) -> None:
     with pytest.raises(ValueError, match=r"^TF_CONFIG: ") as caught:
         read(config)
     for each in words:
@@ -160,7 +160,7 @@ JAX = {
 }
 
 
-def test_what_kubeflows_trainer_sets_for_jax() -> None:
+def test_kubeflow_trainer_variables() -> None:
     found = ClusterTask.of_environment(JAX)
     assert (found.type, found.index, found.processes) == ("worker", 2, 3)
     assert found.coordinator == "node-0:1234"
@@ -182,12 +182,12 @@ def test_what_kubeflows_trainer_sets_for_jax() -> None:
         ({"JAX_PROCESS_ID": "3"}, "JAX_PROCESS_ID is out of range"),
     ],
 )
-def test_what_cannot_be_right_of_jaxs_variables(change: dict[str, str], words: str) -> None:
+def test_jax_variable_errors(change: dict[str, str], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         ClusterTask.of_environment(JAX | change)
 
 
-def test_alone() -> None:
+def test_single_process() -> None:
     alone = ClusterTask.of_environment({})
     assert alone == ClusterTask()
     assert alone.is_alone
@@ -195,7 +195,7 @@ def test_alone() -> None:
     assert alone.master == ""
 
 
-def test_folders_of_the_config_and_the_environment_are_one(monkeypatch: Any) -> None:
+def test_model_dir_of_config_and_environment_must_agree(monkeypatch: Any) -> None:
     monkeypatch.setenv("TF_CONFIG", json.dumps({"model_dir": "/a"}))
     assert RunConfig().model_dir == RunConfig("/a").model_dir == "/a"
     with pytest.raises(ValueError, match="must have the same value as the model_dir in TF_CONFIG"):

@@ -26,7 +26,7 @@ needs_linux = pytest.mark.skipif(
     ],
     ids=["a server's share", "a worker's share", "at least one", "alone", "no address"],
 )
-def test_tasks_of_one_host_share(
+def test_tasks_of_one_host_share_cpus(
     monkeypatch: pytest.MonkeyPatch, available: int, address: str | None, threads: str | None
 ) -> None:
     monkeypatch.setattr(processors, "_processors", lambda: available)
@@ -50,14 +50,14 @@ def policy_of_a_new_thread() -> int:
 
 
 @needs_linux
-def test_patient_threads() -> None:
+def test_batch_scheduled_threads() -> None:
     with processors.batch_scheduling():
         assert policy_of_a_new_thread() == os.SCHED_BATCH
     assert policy_of_a_new_thread() == os.sched_getscheduler(0) == os.SCHED_OTHER
 
 
 @needs_linux
-def test_a_policy_that_somebody_chose_is_kept() -> None:
+def test_existing_policy_is_kept() -> None:
     def work() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         with processors.batch_scheduling():
@@ -72,7 +72,7 @@ def test_a_policy_that_somebody_chose_is_kept() -> None:
 
 
 @needs_linux
-def test_where_the_system_forbids_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forbidden_by_system(monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 

@@ -1,4 +1,4 @@
-"""`replica_device_setter`: every device that TensorFlow gives, and the strategies."""
+"""`replica_device_setter`: all of TensorFlow's device choices, and the strategies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HANDLES = ("VarHandleOp", "MutableHashTableV2", "HashTableV2")
 
 
 @pytest.mark.parametrize("name", SNIPPETS)
-def test_devices_are_tensorflows(name: str) -> None:
+def test_devices_match_tensorflow(name: str) -> None:
     theirs, ours = GOLDEN[name], devices_of(tf, name)
     missing = [each for each, (kind, _) in theirs.items() if kind in HANDLES and each not in ours]
     assert not missing
@@ -37,7 +37,7 @@ def test_devices_are_tensorflows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_begin_as_tensorflows(name: str) -> None:
+def test_errors_begin_like_tensorflow(name: str) -> None:
     expected = GOLDEN["errors"][name]
     with pytest.raises((TypeError, ValueError)) as caught:
         ERRORS[name](tf)
@@ -45,7 +45,7 @@ def test_errors_begin_as_tensorflows(name: str) -> None:
     assert str(caught.value).startswith(expected["first_line"])
 
 
-def test_nodes_of_a_graph_def_have_devices_too() -> None:
+def test_graph_def_nodes_have_devices() -> None:
     setter = tf.train.replica_device_setter(ps_tasks=2, worker_device="/job:worker/task:3")
     with tf.Graph().as_default() as graph:
         tf.get_variable("v", [2], initializer=tf.zeros_initializer())
@@ -54,7 +54,7 @@ def test_nodes_of_a_graph_def_have_devices_too() -> None:
     assert found["v/read"] == "/job:worker/task:3"
 
 
-def test_a_cluster_def_and_a_cluster_spec_count_tasks() -> None:
+def test_cluster_def_and_spec_count_tasks() -> None:
     spec = tf.train.ClusterSpec({"ps": {1: "a:1", 5: "b:1"}, "worker": ["c:1"]})
     for cluster in (spec, spec.as_cluster_def(), spec.as_dict()):
         setter = tf.train.replica_device_setter(cluster=cluster)
@@ -62,7 +62,7 @@ def test_a_cluster_def_and_a_cluster_spec_count_tasks() -> None:
         assert [setter(op) for _ in range(3)] == [f"/job:ps/task:{at}" for at in (0, 1, 0)]
 
 
-def test_greedy_strategy_takes_the_server_with_the_least_bytes() -> None:
+def test_greedy_strategy_picks_least_loaded_server() -> None:
     strategy = tf.contrib.training.GreedyLoadBalancingStrategy(
         2, tf.contrib.training.byte_size_load_fn
     )
@@ -86,14 +86,14 @@ def test_greedy_strategy_takes_the_server_with_the_least_bytes() -> None:
             tf.contrib.training.byte_size_load_fn(tf.placeholder(tf.float32, [None]).op)
 
 
-def test_random_strategy_is_the_same_in_all_processes() -> None:
+def test_random_strategy_is_equal_in_all_processes() -> None:
     first, second = (tf.contrib.training.RandomStrategy(5, seed=3) for _ in range(2))
     dealt = [first(None) for _ in range(100)]
     assert dealt == [second(None) for _ in range(100)]
     assert set(dealt) == set(range(5))
 
 
-def test_an_estimators_device_function() -> None:
+def test_estimator_device_function() -> None:
     devices = []
 
     def model_fn(features: object, labels: object, mode: str) -> tf.estimator.EstimatorSpec:
@@ -110,7 +110,7 @@ def test_an_estimators_device_function() -> None:
     assert devices == ["/job:ps/task:1", "/job:ps/task:0", "/job:worker/task:0"]
 
 
-def test_initial_values_are_made_by_the_server() -> None:
+def test_initial_values_are_computed_on_server() -> None:
     with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(ps_tasks=1)):
         table = tf.get_variable("table", [6, 2], initializer=tf.random_normal_initializer(seed=1))
         given = tf.Variable(tf.random_normal([2], seed=2), name="given")

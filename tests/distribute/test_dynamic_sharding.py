@@ -1,4 +1,4 @@
-"""Data that are dealt out: the state of the queue by property, and trainings of real processes."""
+"""Dynamic sharding: properties of the shard queue, and training in real processes."""
 
 from __future__ import annotations
 
@@ -130,14 +130,14 @@ TestTurns.settings = settings(max_examples=150, deadline=None)
 
 @given(st.integers(1, 30), st.integers(0, 4), st.one_of(st.none(), st.integers()))
 @settings(deadline=None)
-def test_an_epoch_has_each_unit_once(count: int, epoch: int, seed: int | None) -> None:
+def test_epoch_has_each_shard_once(count: int, epoch: int, seed: int | None) -> None:
     order = Order("data", count, None, seed)
     units = [order.unit(number) for number in range(epoch * count, (epoch + 1) * count)]
     assert {each for each, _ in units} == {epoch}
     assert sorted(index for _, index in units) == list(range(count))
 
 
-def test_epochs_have_orders_of_their_own() -> None:
+def test_epochs_have_different_orders() -> None:
     order = Order("data", 50, 3, seed=1)
     first, second = ([order.unit(50 * epoch + each)[1] for each in range(50)] for epoch in (0, 1))
     assert first != second
@@ -145,7 +145,7 @@ def test_epochs_have_orders_of_their_own() -> None:
     assert [Order("data", 50, 3, None).unit(each)[1] for each in range(50)] == list(range(50))
 
 
-def test_the_report() -> None:
+def test_report() -> None:
     dealing = ShardQueue(Order("data", 4, 5, None))
     assert dealing.report() == []
     for _ in range(10):
@@ -165,7 +165,7 @@ def test_the_report() -> None:
     ]
 
 
-def test_more_epochs_go_on_where_fewer_have_ended() -> None:
+def test_additional_epochs_continue() -> None:
     dealing = ShardQueue(Order("data", 2, 1, None))
     for _ in range(2):
         unit = dealing.take("a")
@@ -236,7 +236,7 @@ class Cluster:
         return Channel(self.deals, self.opened - 1 in self._broken)
 
 
-def test_a_worker_goes_on_by_another_channel() -> None:
+def test_worker_continues_on_another_channel() -> None:
     cluster = Cluster(1)
     dealer = ClusterDealer(Order("data", 3, 1, None), cluster, lambda: None)
     assert dealer.take() == (0, 0)
@@ -272,7 +272,7 @@ def covered(chief: Process) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
-def test_all_is_trained_once_where_nobody_dies(processes: Processes, tmp_path: Path) -> None:
+def test_every_shard_is_trained_once_without_failures(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 2, "chief": 1, "worker": 2}
     training = Training(processes, tmp_path, "dealing", jobs, secs=0.01)
     started = training.start_all()
@@ -284,7 +284,7 @@ def test_all_is_trained_once_where_nobody_dies(processes: Processes, tmp_path: P
 @pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
-def test_synchronous_replicas_whose_input_ends_before_others_do_not_hold_them_up(
+def test_early_ending_synchronous_replica_does_not_block_others(
     processes: Processes, tmp_path: Path
 ) -> None:
     """Units are many or few for one of them: an update takes the gradients of two."""
@@ -301,7 +301,7 @@ def test_synchronous_replicas_whose_input_ends_before_others_do_not_hold_them_up
 @pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
-def test_who_waits_for_others_hears_sigterm(processes: Processes, tmp_path: Path) -> None:
+def test_waiting_process_gets_sigterm(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     training = Training(processes, tmp_path, "dealing", jobs, gates={"worker 0": [3]})
     started = training.start_all()
@@ -318,9 +318,7 @@ def test_who_waits_for_others_hears_sigterm(processes: Processes, tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
-def test_what_a_silent_worker_had_taken_is_given_out_again(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_shards_of_silent_worker_are_reassigned(processes: Processes, tmp_path: Path) -> None:
     """Its connections look open, as those of a host do that is gone without a word."""
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     gates = {"worker 0": [8]}
@@ -343,9 +341,7 @@ the loop that has not ended (0.2 s: less than a unit of 5 elements of 0.05 s).""
 @pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
-def test_what_killed_workers_had_taken_is_given_out_again(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_shards_of_killed_workers_are_reassigned(processes: Processes, tmp_path: Path) -> None:
     """One dies in the midst of a unit and stays away, another one is started again."""
     jobs = {"ps": 1, "chief": 1, "worker": 2}
     gates = {"worker 0": [8], "worker 1": [13]}
@@ -373,7 +369,7 @@ def test_what_killed_workers_had_taken_is_given_out_again(
 @pytest.mark.multiprocess
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [["ps 0"], ["chief 0"], ["ps 0", "chief 0", "worker 0"]])
-def test_the_model_and_what_is_left_to_train_go_back_together(
+def test_model_and_remaining_shards_are_restored_together(
     processes: Processes, tmp_path: Path, killed: list[str]
 ) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}

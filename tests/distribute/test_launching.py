@@ -1,4 +1,4 @@
-"""Clusters on this machine: environments, lines, ends, restarts, signals; real processes."""
+"""Local clusters: environment, output, exit codes, restarts and signals of real processes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def launched(command: list[str], tasks: Any = ASYNC, **options: Any) -> tuple[in
     return code, out.getvalue().splitlines()
 
 
-def test_addresses_are_free_ports_of_this_machine() -> None:
+def test_addresses_are_free_local_ports() -> None:
     cluster = local_cluster(2, 3)
     assert {job: len(hosts) for job, hosts in cluster.items()} == {"chief": 1, "ps": 2, "worker": 2}
     addresses = [address for hosts in cluster.values() for address in hosts]
@@ -54,7 +54,7 @@ def test_addresses_are_free_ports_of_this_machine() -> None:
     assert list(local_cluster(0, 1)) == ["chief"]
 
 
-def test_each_process_knows_its_task_and_its_lines_have_its_name(tmp_path: Path) -> None:
+def test_processes_know_their_task_and_lines_are_prefixed(tmp_path: Path) -> None:
     command = program(
         tmp_path,
         """
@@ -70,7 +70,7 @@ def test_each_process_knows_its_task_and_its_lines_have_its_name(tmp_path: Path)
     assert sorted(lines) == sorted(expected)
 
 
-def test_the_exit_code_is_the_chiefs(tmp_path: Path) -> None:
+def test_exit_code_is_chiefs(tmp_path: Path) -> None:
     body = "sys.exit({'chief 0': 3, 'worker 0': 7}.get(name, 0))"
     code, lines = launched(program(tmp_path, body))
     assert code == 3
@@ -80,7 +80,7 @@ def test_the_exit_code_is_the_chiefs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_is_left_after_the_chief_is_stopped(tmp_path: Path) -> None:
+def test_remaining_processes_are_stopped_after_chief(tmp_path: Path) -> None:
     command = program(
         tmp_path,
         """
@@ -105,9 +105,7 @@ def test_who_is_left_after_the_chief_is_stopped(tmp_path: Path) -> None:
     [(ASYNC, "ps 0", 5), (SYNC, "worker 1", 5), (ASYNC, "worker 0", 0)],
     ids=["a parameter server", "one of equals", "a worker"],
 )
-def test_whom_the_others_cannot_do_without(
-    tasks: Any, dies: str, code: int, tmp_path: Path
-) -> None:
+def test_indispensable_processes(tasks: Any, dies: str, code: int, tmp_path: Path) -> None:
     body = f"""
         if name == {dies!r}:
             sys.exit(5)
@@ -120,7 +118,7 @@ def test_whom_the_others_cannot_do_without(
     assert any(told in line for line in lines) == bool(code)
 
 
-def test_a_process_that_a_signal_ended_is_started_again(tmp_path: Path) -> None:
+def test_process_ended_by_signal_is_restarted(tmp_path: Path) -> None:
     command = program(
         tmp_path,
         f"""
@@ -163,7 +161,7 @@ def started(command: list[str], workers: int) -> tuple[subprocess.Popen[str], li
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_reach_every_process_and_nobody_is_left(number: int, tmp_path: Path) -> None:
+def test_signals_reach_every_process(number: int, tmp_path: Path) -> None:
     body = """
         def handle(number, frame):
             print("got", number, flush=True)
@@ -182,7 +180,7 @@ def test_signals_reach_every_process_and_nobody_is_left(number: int, tmp_path: P
 
 
 @pytest.mark.slow
-def test_nobody_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
+def test_processes_end_with_killed_launcher(tmp_path: Path) -> None:
     body = """
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         print("pid", os.getpid(), flush=True)
@@ -195,12 +193,12 @@ def test_nobody_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
     process.communicate()
 
 
-def test_a_program_that_does_not_exist_is_not_started(tmp_path: Path) -> None:
+def test_missing_program_is_not_started(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="No such file"):
         launched([str(tmp_path / "none")])
 
 
-def test_children_that_a_process_leaves_behind_end_with_it(tmp_path: Path) -> None:
+def test_child_processes_end_with_their_parent(tmp_path: Path) -> None:
     """They hold the pipe with its lines."""
     command = program(
         tmp_path,
@@ -238,7 +236,7 @@ class Crowded(LocalLauncher):
         self.is_closed = True
 
 
-def test_a_signal_ends_the_waiting_for_room(tmp_path: Path) -> None:
+def test_signal_ends_wait_for_resources(tmp_path: Path) -> None:
     place = Crowded()
     with pytest.raises(SystemExit) as caught:
         launched(program(tmp_path, "print('never')"), launcher=place)
@@ -247,7 +245,7 @@ def test_a_signal_ends_the_waiting_for_room(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_options(tmp_path: Path) -> None:
+def test_command_options(tmp_path: Path) -> None:
     def run(*options: str) -> subprocess.CompletedProcess[str]:
         command = program(tmp_path, "print(name, len(sys.argv))")
         words = [sys.executable, "-m", "estimatorkit", "launch", *options, "--", *command, "--a"]
@@ -270,7 +268,7 @@ def test_the_commands_options(tmp_path: Path) -> None:
     assert "No such file or directory: '/no/such/program'" in missing.stderr
 
 
-def test_tf_config_is_what_the_parser_reads(tmp_path: Path) -> None:
+def test_tf_config_matches_parser(tmp_path: Path) -> None:
     from estimatorkit.distribute.cluster_task import ClusterTask
 
     command = program(tmp_path, "print(os.environ['TF_CONFIG'])")

@@ -1,4 +1,4 @@
-"""Clusters whose servers are all of one process, and how such a process ends."""
+"""Clusters whose servers are all in one process, and how that process ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.distribute.processes import known_token
 pytestmark = pytest.mark.multiprocess
 
 
-def test_tasks_of_one_process_share_what_they_hold() -> None:
+def test_tasks_of_one_process_share_resources() -> None:
     with known_token():
         workers, servers = tf.test.create_local_cluster(num_workers=2, num_ps=1)
         try:
@@ -68,7 +68,7 @@ WAITING = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WAITING)
-def test_a_process_ends_with_its_servers(name: str) -> None:
+def test_process_exits_with_its_servers(name: str) -> None:
     waiting, awaited = WAITING[name]
     program = textwrap.dedent(PROGRAM).format(waiting=waiting, awaited=awaited)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Which process a task is: one at a time, whoever asks when."""
+"""Cluster membership: one process per task at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from estimatorkit.distribute.tasks.membership import SILENT_SECS, Membership
 
 
-def test_who_is_silent() -> None:
+def test_silent_members() -> None:
     members = Membership()
     for name in ("computes", "is there", "has left"):
         assert members.heard(name, "its process", 0.0) is None
@@ -30,7 +30,7 @@ TURNS = st.lists(
 
 
 @given(turns=TURNS)
-def test_a_name_is_one_processs_until_it_leaves_or_is_silent(
+def test_name_belongs_to_one_process_until_it_leaves_or_is_silent(
     turns: list[tuple[str, bool, float]],
 ) -> None:
     members = Membership()

@@ -1,4 +1,4 @@
-"""Two replicas in one process: what they train is what one trains with the doubled batch."""
+"""Two replicas in one process train like one process with the doubled batch."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ def test_sums_and_means(found: dict[str, Any]) -> None:
     assert max(found["reductions"].values()) < 1e-4
 
 
-def test_a_keras_optimizer_of_a_model_fn_sums_the_gradients_of_undivided_losses(
+def test_keras_optimizer_in_model_fn_sums_gradients(
     found: dict[str, Any],
 ) -> None:
     assert found["keras_optimizers_leave_the_loss_as_it_is"] < 1e-5
 
 
-def test_tables_in_parts(found: dict[str, Any]) -> None:
+def test_partitioned_tables(found: dict[str, Any]) -> None:
     assert set(found["tables_in_parts"]) == {"momentum", "ftrl", "lazy_adam"}
     assert max(found["tables_in_parts"].values()) < 1e-4
 
 
-def test_premade_estimators_with_rows_of_embeddings_and_host_work(found: dict[str, Any]) -> None:
+def test_premade_estimators_with_sparse_gradients_and_host_work(found: dict[str, Any]) -> None:
     assert set(found["premade"]) == {"wide and deep", "keras", "sum"}
     assert max(found["premade"].values()) < 1e-4
 
 
-def test_steps_with_convolutions_are_calls_of_their_own(found: dict[str, Any]) -> None:
+def test_convolution_steps_are_separate_calls(found: dict[str, Any]) -> None:
     assert found["convolutions"] < 1e-5
 
 
@@ -74,33 +74,33 @@ def test_mnist(started: Processes) -> None:
 # -- steps that are not like the others
 
 
-def test_batches_of_several_sizes_meet_in_a_step(found: dict[str, Any]) -> None:
+def test_batches_of_different_sizes_in_one_step(found: dict[str, Any]) -> None:
     assert found["batches_of_several_sizes"] < 1e-5
 
 
-def test_the_last_batch_counts_where_the_other_replica_has_none(found: dict[str, Any]) -> None:
+def test_last_batch_counts_if_other_replica_has_none(found: dict[str, Any]) -> None:
     assert found["the_end_of_the_input"]["steps"] == 5
     assert found["the_end_of_the_input"]["loss"] < 1e-5
 
 
-def test_hooks_that_fetch_and_host_work_in_the_model(found: dict[str, Any]) -> None:
+def test_fetching_hooks_and_host_work(found: dict[str, Any]) -> None:
     assert max(found["hooks_and_host_work"].values()) < 1e-5
 
 
-def test_a_training_goes_on_to_the_bit(found: dict[str, Any]) -> None:
+def test_training_resumes_bit_for_bit(found: dict[str, Any]) -> None:
     losses = found["a_training_goes_on"]
     assert len(losses["whole"]) == 30
     assert losses["parts"] == losses["whole"]
 
 
-def test_steps_are_one_compilation(found: dict[str, Any]) -> None:
+def test_steps_compile_once(found: dict[str, Any]) -> None:
     assert found["compilations"]["train_step"] == 1
 
 
 # -- what differs between replicas
 
 
-def test_moments_of_batch_normalization_are_each_replicas_own(found: dict[str, Any]) -> None:
+def test_batch_normalization_moments_are_per_replica(found: dict[str, Any]) -> None:
     moved = found["moments_of_batch_normalization"]
     parts = mirrored.X[:8], mirrored.X[8:16]
     mean = 0.1 * np.mean([part.mean(axis=0) for part in parts], axis=0)
@@ -109,7 +109,7 @@ def test_moments_of_batch_normalization_are_each_replicas_own(found: dict[str, A
     np.testing.assert_allclose(moved["variance"], variance, rtol=1e-6)
 
 
-def test_random_numbers_differ_and_the_first_replicas_are_those_of_one(
+def test_random_numbers_differ_between_replicas(
     found: dict[str, Any],
 ) -> None:
     sums = {name: np.array(each) for name, each in found["random_numbers"].items()}
@@ -120,7 +120,7 @@ def test_random_numbers_differ_and_the_first_replicas_are_those_of_one(
     assert np.abs(of_second - sums["one"]).min() > 1e-3
 
 
-def test_assignments_of_different_values_need_an_aggregation(found: dict[str, Any]) -> None:
+def test_differing_assignments_need_aggregation(found: dict[str, Any]) -> None:
     assert found["variables_that_replicas_assign"]["mean"] < 1e-5
     assert (
         "replicas would give 'noted' different values"
@@ -132,11 +132,11 @@ def test_assignments_of_different_values_need_an_aggregation(found: dict[str, An
 
 
 @pytest.mark.parametrize("count", ["100", "96", "97", "8", "3", "steps"])
-def test_metrics_are_those_of_all_examples(found: dict[str, Any], count: str) -> None:
+def test_metrics_cover_all_examples(found: dict[str, Any], count: str) -> None:
     assert found["evaluations"][count] < 1e-6
 
 
-def test_what_a_model_fn_and_an_input_fn_know(found: dict[str, Any]) -> None:
+def test_model_fn_and_input_fn_context(found: dict[str, Any]) -> None:
     assert found["what_a_model_fn_knows"] == {
         "pipelines": 1,
         "batch of each": 8,
@@ -165,7 +165,7 @@ def test_what_a_model_fn_and_an_input_fn_know(found: dict[str, Any]) -> None:
         ("config", "ValueError: train_distribute must be a strategy"),
     ],
 )
-def test_refusals(found: dict[str, Any], what: str, message: str) -> None:
+def test_errors(found: dict[str, Any], what: str, message: str) -> None:
     assert found["refusals"][what].startswith(message)
 
 

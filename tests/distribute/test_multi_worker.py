@@ -1,4 +1,4 @@
-"""Two processes train synchronously: as one with the doubled batch, also where things go wrong."""
+"""Two processes train synchronously, like one with the doubled batch, and failures are handled."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_mnist_by_launch(processes: Processes, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_inputs_go_on_after_a_restart(processes: Processes, tmp_path: Path) -> None:
+def test_all_inputs_resume_after_restart(processes: Processes, tmp_path: Path) -> None:
     def losses(folder: str, steps: int) -> list[list[float]]:
         found = environments({"worker": 2})
         same = {"shuffle": True, "dropout": True, "max_steps": steps}
@@ -153,7 +153,7 @@ def test_all_inputs_go_on_after_a_restart(processes: Processes, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_chief_and_a_worker_and_an_evaluator(processes: Processes, tmp_path: Path) -> None:
+def test_chief_worker_and_evaluator(processes: Processes, tmp_path: Path) -> None:
     model_dir = tmp_path / "model"
     found = environments({"chief": 1, "worker": 1, "evaluator": 1})
     started = start(processes, found, model_dir, roles=True, delay=0.02)
@@ -170,7 +170,7 @@ def test_a_chief_and_a_worker_and_an_evaluator(processes: Processes, tmp_path: P
     assert [process.answer()["losses"] for process in again] == [[], [], []]
 
 
-def test_kubeflows_variables(processes: Processes, tmp_path: Path) -> None:
+def test_kubeflow_variables(processes: Processes, tmp_path: Path) -> None:
     (address,) = free_cluster(worker=1)["worker"].values()
     found = [
         {"JAX_COORDINATOR_ADDRESS": address, "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": number}
@@ -183,7 +183,7 @@ def test_kubeflows_variables(processes: Processes, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_meeting_place_is_bound_as_it_is_given(processes: Processes, tmp_path: Path) -> None:
+def test_coordinator_binds_given_address(processes: Processes, tmp_path: Path) -> None:
     both = start(processes, environments({"worker": 2}), tmp_path / "model", delay=0.05)
     for process in both:
         process.wait_for("step 5")
@@ -200,9 +200,7 @@ def test_the_meeting_place_is_bound_as_it_is_given(processes: Processes, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="only Linux has such policies")
-def test_gloos_thread_does_not_interrupt_those_that_compute(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_gloo_thread_does_not_interrupt_computation(processes: Processes, tmp_path: Path) -> None:
     both = start(processes, environments({"worker": 2}), tmp_path / "model", delay=0.05)
     for process in both:
         process.wait_for("step 5")
@@ -214,7 +212,7 @@ def test_gloos_thread_does_not_interrupt_those_that_compute(
 
 
 @pytest.mark.slow
-def test_processes_that_run_different_models_say_so(processes: Processes, tmp_path: Path) -> None:
+def test_different_models_raise(processes: Processes, tmp_path: Path) -> None:
     both = start(processes, environments({"worker": 2}), tmp_path / "model", layers=[1, 2])
     for process in both:
         process.wait_for("different programs")
@@ -226,7 +224,7 @@ def test_processes_that_run_different_models_say_so(processes: Processes, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_a_slow_input_is_waited_for(processes: Processes, tmp_path: Path) -> None:
+def test_slow_input_is_waited_for(processes: Processes, tmp_path: Path) -> None:
     both = start(
         processes, environments({"worker": 2}), tmp_path / "model", sleep=[1, 3, 40.0], max_steps=8
     )
@@ -235,7 +233,7 @@ def test_a_slow_input_is_waited_for(processes: Processes, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_worker_without_chief_ends(processes: Processes, tmp_path: Path) -> None:
+def test_worker_without_chief_ends(processes: Processes, tmp_path: Path) -> None:
     found = environments({"worker": 2})
     (worker,) = start(processes, found[1:], tmp_path / "model", seconds=2)
     line = worker.wait_for("process 0 cannot be reached")
@@ -249,7 +247,7 @@ def test_a_worker_without_chief_ends(processes: Processes, tmp_path: Path) -> No
     ("number", "words", "code"),
     [(0, "has a writer already", 1), (1, "process 1 cannot use its address", 138)],
 )
-def test_a_second_process_of_one_number_is_refused(
+def test_second_process_of_same_index_is_refused(
     processes: Processes, tmp_path: Path, number: int, words: str, code: int
 ) -> None:
     found = environments({"worker": 2})
@@ -265,7 +263,7 @@ def test_a_second_process_of_one_number_is_refused(
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_an_address_that_is_taken_is_named(processes: Processes, tmp_path: Path) -> None:
+def test_address_in_use_is_named(processes: Processes, tmp_path: Path) -> None:
     found = environments({"worker": 2})
     address = json.loads(found[0]["TF_CONFIG"])["cluster"]["worker"][0]
     with socket.create_server(host_and_port(address)):
@@ -280,7 +278,7 @@ def test_an_address_that_is_taken_is_named(processes: Processes, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_process_lets_all_begin_at_the_last_checkpoint(
+def test_all_restart_at_last_checkpoint_after_kill(
     processes: Processes, tmp_path: Path, victim: int
 ) -> None:
     source = """
@@ -309,7 +307,7 @@ def test_a_killed_process_lets_all_begin_at_the_last_checkpoint(
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
 @pytest.mark.parametrize(("how", "code"), [("error", 1), ("exit", 3), ("kill", -9)])
-def test_the_end_of_one_is_the_end_of_all(
+def test_end_of_one_process_ends_all(
     processes: Processes, tmp_path: Path, victim: int, how: str, code: int
 ) -> None:
     both = start(
@@ -326,7 +324,7 @@ def test_the_end_of_one_is_the_end_of_all(
 
 
 @pytest.mark.slow
-def test_a_dynamic_table_is_refused(processes: Processes, tmp_path: Path) -> None:
+def test_dynamic_table_is_refused(processes: Processes, tmp_path: Path) -> None:
     both = start(processes, environments({"worker": 2}), tmp_path / "model", dynamic=True)
     lines = both[0].join(code=1)
     assert any("is trained by several processes in step" in line for line in lines)
@@ -334,9 +332,7 @@ def test_a_dynamic_table_is_refused(processes: Processes, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_process_that_stands_still_is_not_waited_for_for_ever(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_hanging_process_times_out(processes: Processes, tmp_path: Path) -> None:
     found = environments({"worker": 2})
     both = start(processes, found, tmp_path / "model", delay=0.02, stuck=1.0, max_steps=100_000)
     both[0].wait_for("step 15")
@@ -376,14 +372,14 @@ def test_parameter_servers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         estimatorkit.distribute.MultiWorkerMirroredStrategy()
 
 
-def test_without_a_cluster_it_is_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_cluster_is_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TF_CONFIG", raising=False)
     strategy = estimatorkit.distribute.MultiWorkerMirroredStrategy()
     assert (strategy.has_others, strategy.is_chief) == (False, True)
     assert strategy.input_context.num_input_pipelines == 1
 
 
-def test_an_evaluator_meets_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluator_joins_no_rendezvous(monkeypatch: pytest.MonkeyPatch) -> None:
     config = json.loads(environments({"worker": 2})[0]["TF_CONFIG"])
     config["task"] = {"type": "evaluator", "index": 0}
     monkeypatch.setenv("TF_CONFIG", json.dumps(config))
@@ -392,7 +388,7 @@ def test_an_evaluator_meets_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_jax_has_to_meet_the_others_first(processes: Processes) -> None:
+def test_jax_must_initialize_after_rendezvous(processes: Processes) -> None:
     source = """
         import jax.numpy
         import estimatorkit as tf

@@ -1,15 +1,11 @@
-"""Runs cut by task: who does what when, and that it comes to the same as in one process.
+"""Runs partitioned by task: who does what when, with the same results as one process.
 
 The tasks are objects of this process here; those that are processes are in tests/distribute.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
@@ -17,15 +13,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer
-from estimatorkit.runtime.executor import PlanRunner, State
-from estimatorkit.runtime.placement import Placer
+from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
 from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla.placement import Placer
 
 TASKS = ("/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0")
 
@@ -61,7 +58,7 @@ def training_step(optimizer: Any, **tasks: str) -> tuple[Any, Any, Any]:
         return x, loss, optimizer.minimize(loss, step)
 
 
-def test_a_step_is_read_compute_change() -> None:
+def test_step_is_read_compute_update() -> None:
     x, loss, step = training_step(tf.train.GradientDescentOptimizer(0.1))
     parts = cut([loss, step], [x])
     tasks = [[part.task for part in level] for level in parts.levels]
@@ -74,7 +71,7 @@ def test_a_step_is_read_compute_change() -> None:
     assert "part 2 of /job:worker/task:0\n  receives: x:0, w/read:0, b/read:0\n" in told
 
 
-def test_one_server_changes_and_counts_at_once() -> None:
+def test_one_server_updates_and_counts_at_once() -> None:
     with tf.device(tf.train.replica_device_setter(ps_tasks=1, worker_device=TASKS[2])):
         w = tf.get_variable("w", [3], initializer=tf.ones_initializer())
         step = tf.train.get_or_create_global_step()
@@ -98,7 +95,7 @@ def test_embeddings_send_rows_only() -> None:
     assert not any(tensor.shape.as_list() == [1000, 2] for tensor in sent)
 
 
-def test_a_read_goes_along_with_other_work() -> None:
+def test_read_is_combined_with_other_work() -> None:
     with tf.device(TASKS[0]):
         w = tf.get_variable("w", [], initializer=tf.zeros_initializer())
     x = tf.placeholder(tf.float32, [], name="x")
@@ -112,7 +109,7 @@ def test_a_read_goes_along_with_other_work() -> None:
     ]
 
 
-def test_this_process_works_as_late_as_it_may() -> None:
+def test_client_works_as_late_as_possible() -> None:
     x = tf.placeholder(tf.float32, [], name="x")
     early = tf.negative(x, name="early")
     with tf.device(TASKS[0]):
@@ -121,7 +118,7 @@ def test_this_process_works_as_late_as_it_may() -> None:
     assert shown(cut([both], [x])) == [(0, TASKS[0], ["there"]), (1, HERE, ["early", "both"])]
 
 
-def test_waiting_is_no_exchange() -> None:
+def test_waiting_needs_no_exchange() -> None:
     made = []
     for task in TASKS:
         with tf.device(task):
@@ -135,7 +132,7 @@ def test_waiting_is_no_exchange() -> None:
     assert [part.task for part in parts_of(cut([every]))] == [*TASKS, HERE]
 
 
-def test_what_is_kept_and_what_is_sent() -> None:
+def test_kept_and_sent_values() -> None:
     x = tf.placeholder(tf.float32, [], name="x")
     with tf.device(TASKS[0]):
         kept = tf.negative(x, name="kept")
@@ -166,8 +163,8 @@ class LocalTask:
 
     def add(self, part: SerializedPartition) -> str:
         part = SerializedPartition(**{**vars(part), "graph_def": bytes(part.graph_def)})
-        graph, fed, fetched, targets = part.load(lambda: None)
-        state = State(graph, Placer(), self.held)
+        graph, fed, fetched, targets = part.load()
+        state = ProcessState(graph, Placer(), self.held)
         runner = PlanRunner(make_plan(graph, fetched, targets, fed), state)
         names = [name for name in part.inputs if name not in part.kept]
 
@@ -257,7 +254,7 @@ moves = st.lists(
 @pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=4), moves, st.sampled_from(PLACES))
-def test_any_graph_gives_what_one_process_gives(
+def test_every_graph_matches_one_process(
     homes: list[int], made: list[tuple[str, int, int, int]], default: str
 ) -> None:
     with tf.Graph().as_default() as graph:
@@ -321,7 +318,7 @@ def check(parts: Partitions) -> None:
     ]
 
 
-def test_functions_and_their_lines_travel() -> None:
+def test_functions_and_their_lines_are_serialized() -> None:
     with tf.device(TASKS[0]):
         w = tf.get_variable("w", [2], initializer=tf.ones_initializer())
         yes = tf.placeholder_with_default(True, [])
@@ -405,9 +402,7 @@ def accumulation() -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("default", ["", TASKS[2]], ids=["here", "there"])
 @pytest.mark.parametrize("build", [conditional, loop, elements, python, accumulation])
-def test_functions_on_what_is_in_several_places(
-    build: Callable[[], list[Any]], default: str
-) -> None:
+def test_functions_across_tasks(build: Callable[[], list[Any]], default: str) -> None:
     fetches = build()
     graph = tf.get_default_graph()
     variables = tf.global_variables()
@@ -423,7 +418,7 @@ def test_functions_on_what_is_in_several_places(
             np.testing.assert_allclose(several.state.read(names), one.run(variables), rtol=1e-6)
 
 
-def test_equal_names_do_not_meet() -> None:
+def test_equal_names_do_not_collide() -> None:
     """A fed output of an operation that runs all the same, and names that differ in case."""
     with tf.device(TASKS[0]):
         both = tf.split(tf.constant([1.0, 2.0]), 2, name="both")
@@ -432,29 +427,3 @@ def test_equal_names_do_not_meet() -> None:
     session = ClusterSession(tf.get_default_graph())
     runner = session.state.runner([result], [both[0].op], [both[0], small, large])
     assert runner.run([np.float32([7]), np.float32(3), np.float32(2)]) == [[6.5]]
-
-
-@pytest.mark.slow
-def test_all_op_types_are_known_to_tasks() -> None:
-    """A task of a cluster imports `op_types` for graphs of modules that it has not needed."""
-    program = """
-        import importlib, pkgutil
-        import estimatorkit.op_types
-        from estimatorkit.core import registry
-
-        known = set(registry.registered_types())
-        folders = "core runtime ops data distribute layers train keras estimator premade"
-        for folder in folders.split():
-            package = importlib.import_module(f"estimatorkit.{folder}")
-            for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-                importlib.import_module(each.name)
-        print(sorted(set(registry.registered_types()) - known))
-        """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[2],
-    )
-    assert done.stdout.strip() == "[]"

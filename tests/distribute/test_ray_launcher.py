@@ -1,4 +1,4 @@
-"""Processes that Ray places: a local Ray is started by the launch itself."""
+"""Processes placed by Ray: the launcher starts a local Ray."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def servers_of_ray(parent: psutil.Process) -> dict[str, psutil.Process]:
 
 
 @pytest.mark.slow
-def test_processes_end_and_are_started_again_in_their_places(tmp_path: Path) -> None:
+def test_ended_processes_restart_in_place(tmp_path: Path) -> None:
     body = """
         print(json.dumps(config["cluster"]), flush=True)
         if name == "worker 0" and not (folder / "died").exists():
@@ -118,7 +118,7 @@ def test_processes_end_and_are_started_again_in_their_places(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_all_get_new_places_where_one_is_lost(tmp_path: Path) -> None:
+def test_all_are_replaced_after_loss(tmp_path: Path) -> None:
     body = """
         (folder / f"{name} started {time.time_ns()}").touch()
         if name == "worker 0" and len(list(folder.glob("worker*"))) == 1:
@@ -161,7 +161,7 @@ first.close()
 
 
 @pytest.mark.slow
-def test_no_room() -> None:
+def test_insufficient_resources() -> None:
     code, lines = run(["-c", NO_ROOM])
     assert code == 0, lines
     text = "\n".join(lines)
@@ -170,7 +170,7 @@ def test_no_room() -> None:
 
 
 @pytest.mark.slow
-def test_nobody_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
+def test_processes_end_with_killed_launcher(tmp_path: Path) -> None:
     body = """
         (folder / name).write_text(str(os.getpid()))
         time.sleep(300)

@@ -1,4 +1,4 @@
-"""Questions of a channel are worked on once, however often connections break."""
+"""Reply cache: a retried request executes at most once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ attempts = st.lists(st.sampled_from(["question lost", "answer lost"]), max_size=
 
 
 @given(st.lists(attempts, max_size=10))
-def test_each_question_is_worked_on_once(questions: list[list[str]]) -> None:
+def test_each_request_executes_once(questions: list[list[str]]) -> None:
     answers, worked_on = ReplyCache(), []
 
     def ask(number: int) -> int:
@@ -38,7 +38,7 @@ def test_each_question_is_worked_on_once(questions: list[list[str]]) -> None:
 @pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6))
-def test_streams_that_ask_the_same_at_once_get_one_answer(streams: list[int]) -> None:
+def test_concurrent_retries_get_one_reply(streams: list[int]) -> None:
     """Question after question, asked by so many streams, one of which is the newest."""
     answers, worked_on = ReplyCache(), []
     for number, count in enumerate(streams, 1):
@@ -62,7 +62,7 @@ def test_streams_that_ask_the_same_at_once_get_one_answer(streams: list[int]) ->
     assert worked_on == list(range(1, len(streams) + 1))
 
 
-def test_an_answer_that_is_being_worked_on_is_waited_for() -> None:
+def test_reply_in_progress_is_waited_for() -> None:
     answers = ReplyCache()
     at_work, go_on = threading.Event(), threading.Event()
     got: list[str] = []
@@ -86,7 +86,7 @@ def test_an_answer_that_is_being_worked_on_is_waited_for() -> None:
     assert got == ["the first's", "the first's"]
 
 
-def test_who_waits_works_himself_where_the_first_gave_up() -> None:
+def test_waiting_retry_executes_if_first_gave_up() -> None:
     answers = ReplyCache()
     at_work, go_on = threading.Event(), threading.Event()
     raised: list[Exception] = []
@@ -116,7 +116,7 @@ def test_who_waits_works_himself_where_the_first_gave_up() -> None:
 
 
 @given(st.integers(0, 5), st.integers(0, 8))
-def test_only_the_last_question_and_the_next_are_taken(asked: int, number: int) -> None:
+def test_only_last_and_next_request_are_accepted(asked: int, number: int) -> None:
     answers = ReplyCache()
     for each in range(1, asked + 1):
         answers.answer(each, lambda each=each: each)
@@ -134,7 +134,7 @@ events = st.lists(
 
 
 @given(events)
-def test_channels_are_kept_while_somebody_may_ask(happened: list[tuple[str, str]]) -> None:
+def test_channels_are_kept_while_in_use(happened: list[tuple[str, str]]) -> None:
     """`streams` and `broken` are what must be so; each second of 'later' counts."""
     channels, now, patience = Channels(), 0.0, 2.0
     streams: dict[bytes, int] = {}

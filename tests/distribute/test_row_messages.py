@@ -1,4 +1,4 @@
-"""Embedding tables on parameter servers: each row travels once, and values stay the same."""
+"""Embedding tables on parameter servers: each row is sent once, and values are unchanged."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.tasks.task_channel import TaskChannel
 from tests.distribute.test_step_leases import HERE, HOLDS, Servers, servers
+from tests.sweep import sweep
 
 __all__ = ["servers"]
 
@@ -41,9 +42,9 @@ OPTIMIZERS = [tf.train.GradientDescentOptimizer, tf.train.AdagradOptimizer, tf.t
 
 
 @pytest.mark.multiprocess
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("shards", [1, 4])
-def test_equal_ids_travel_once(
+@sweep("optimizer", OPTIMIZERS, quick=1)
+@sweep("shards", [4, 1], quick=1)
+def test_duplicate_ids_are_sent_once(
     servers: Servers, optimizer: Any, shards: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     losses = []

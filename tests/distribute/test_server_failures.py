@@ -1,4 +1,4 @@
-"""Sessions of clusters whose processes are killed, stopped, or cut off."""
+"""Cluster sessions whose processes are killed, stopped or disconnected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.tasks import task_channel, task_service
 from estimatorkit.distribute.tasks.array_messages import send
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
@@ -108,9 +108,7 @@ def reaches(process: Process, step: int) -> None:
 
 
 @pytest.mark.slow
-def test_monitored_sessions_go_on_after_processes_were_killed(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_monitored_sessions_continue_after_kills(processes: Processes, tmp_path: Path) -> None:
     cluster = free_cluster(ps=2, worker=2)
     folder = tmp_path / "model"
 
@@ -155,7 +153,7 @@ def test_monitored_sessions_go_on_after_processes_were_killed(
 
 
 @pytest.mark.slow
-def test_a_server_that_is_stopped_for_a_while_is_waited_for(processes: Processes) -> None:
+def test_paused_server_is_waited_for(processes: Processes) -> None:
     cluster = free_cluster(ps=1)
     task = processes.tasks(cluster)["ps", 0]
     count, more = counter()
@@ -169,7 +167,7 @@ def test_a_server_that_is_stopped_for_a_while_is_waited_for(processes: Processes
 
 
 @pytest.mark.slow
-def test_a_plain_session_is_told_what_became_of_its_server(processes: Processes) -> None:
+def test_plain_session_reports_lost_server(processes: Processes) -> None:
     cluster = free_cluster(ps=1)
     task = processes.tasks(cluster)["ps", 0]
     count, more = counter()
@@ -229,7 +227,7 @@ WAITER = """
 
 
 @pytest.mark.slow
-def test_a_client_that_is_killed_leaves_the_server_in_order(
+def test_killed_client_leaves_server_consistent(
     server: tf.train.Server, processes: Processes
 ) -> None:
     with tf.device("/job:ps/task:0"):
@@ -253,7 +251,7 @@ def test_a_client_that_is_killed_leaves_the_server_in_order(
         assert session.run(more) <= 4
 
 
-def test_sessions_that_close_leave_no_channels(server: tf.train.Server) -> None:
+def test_closed_sessions_leave_no_channels(server: tf.train.Server) -> None:
     count, more = counter()
     address = server.target.removeprefix("grpc://")
     with tf.Session(server.target) as own:
@@ -276,7 +274,7 @@ def session_by(address: str) -> Iterator[tf.Session]:
 
 
 @pytest.mark.slow
-def test_nothing_is_done_twice_however_often_the_connection_is_cut(
+def test_retried_requests_execute_once(
     server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(task_service, "RECONNECT_SECS", 30.0)
@@ -314,7 +312,7 @@ def test_nothing_is_done_twice_however_often_the_connection_is_cut(
         np.testing.assert_array_equal(session.run(sums), np.full(50_000, runs - 1))
 
 
-def test_what_cannot_be_sent_is_told_once(
+def test_unsendable_values_are_reported_once(
     server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server's own process asks nobody: all is sent by it as an answer."""
@@ -334,7 +332,7 @@ def test_what_cannot_be_sent_is_told_once(
         assert session.run(more) == 2
 
 
-def test_an_answer_that_never_comes_whole_is_given_up(
+def test_incomplete_reply_is_given_up(
     server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count, more = counter()
@@ -357,7 +355,7 @@ def test_an_answer_that_never_comes_whole_is_given_up(
     assert sent == 1 + 3
 
 
-def test_values_that_were_lost_count_as_lost_until_the_session_begins_anew(
+def test_lost_values_stay_lost_until_session_restarts(
     server: tf.train.Server,
 ) -> None:
     with tf.device("/job:ps/task:0"):
@@ -373,7 +371,7 @@ def test_values_that_were_lost_count_as_lost_until_the_session_begins_anew(
             session.run(never)
 
 
-def test_no_memory_to_share_leaves_none_behind(
+def test_failed_shared_memory_leaves_nothing(
     server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is room for one area, and not for two."""
@@ -399,7 +397,7 @@ def test_no_memory_to_share_leaves_none_behind(
 
 
 @pytest.mark.slow
-def test_each_step_has_its_own_values_of_variables(server: tf.train.Server) -> None:
+def test_each_step_sees_its_own_values(server: tf.train.Server) -> None:
     """Answers come in memory that the next one is written to; a value is taken of two servers."""
     other = tf.train.Server(free_cluster(ps=[1]), "ps", 1)
     try:
@@ -442,7 +440,7 @@ def cluster_loop(session: tf.Session, every: Any, train: Any, step: Any) -> Clus
     return ClusterLoop(session.state, spec)
 
 
-def test_who_comes_when_the_training_ends_takes_no_step(server: tf.train.Server) -> None:
+def test_late_worker_takes_no_step(server: tf.train.Server) -> None:
     """The chief waits for the last steps of those alone who were there."""
     address = server.target.removeprefix("grpc://")
     with tf.device("/job:ps/task:0"):

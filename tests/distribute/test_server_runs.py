@@ -1,4 +1,4 @@
-"""Sessions of clusters whose tasks are processes: what travels, how runs are made, how waits end.
+"""Cluster sessions across processes: serialization, runs, and cancelled waits.
 
 One cluster, of two parameter servers and the workers 0 and 7, serves the whole file; each test
 begins with its tasks empty (`conftest.py`). This process is a client outside of it.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.tasks.task_channel import TaskConnection
 from tests.distribute.conftest import Running
 from tests.distribute.processes import TOKEN, Processes, free_cluster, target, until
@@ -52,7 +52,7 @@ def raised(call: Callable[[], Any]) -> list[BaseException]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(), (0,), (0, 3), (2, 3)], ids=str)
-def test_values_of_all_dtypes_travel(shape: tuple[int, ...], running: Running) -> None:
+def test_values_of_all_dtypes(shape: tuple[int, ...], running: Running) -> None:
     dtypes = [tf.bool, tf.int8, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.float16, tf.bfloat16]
     dtypes += [tf.float32, tf.float64, tf.complex64, tf.complex128, tf.string]
     values, feeds, fetches = [], {}, []
@@ -78,7 +78,7 @@ def test_values_of_all_dtypes_travel(shape: tuple[int, ...], running: Running) -
         assert np.asarray(got, value.dtype).tolist() == value.tolist(), dtype
 
 
-def test_large_constants_and_strings_travel(running: Running) -> None:
+def test_large_constants_and_strings(running: Running) -> None:
     million = np.random.default_rng(0).integers(0, 255, 1_000_000, np.uint8)
     with tf.device(PS[0]):
         constant = tf.constant(million)
@@ -94,7 +94,7 @@ def test_large_constants_and_strings_travel(running: Running) -> None:
         assert session.run(joined).tolist() == [b"a\xff", "é".encode(), b"x" * 100_000]
 
 
-def test_values_are_loaded_and_read_where_they_are(running: Running) -> None:
+def test_values_are_loaded_and_read_on_their_task(running: Running) -> None:
     w = variable("w", PS[0], [3])
     with tf.Session(running.master) as session:
         w.load([1, 2, 3], session)
@@ -103,7 +103,7 @@ def test_values_are_loaded_and_read_where_they_are(running: Running) -> None:
         assert session.run(tf.is_variable_initialized(w))
 
 
-def test_large_arrays_of_questions_and_answers_come_to_be_shared(running: Running) -> None:
+def test_large_arrays_use_shared_memory(running: Running) -> None:
     """Also where the first questions have small answers, and where later ones are larger."""
     connection = TaskConnection(running.cluster["ps"][0], "/job:ps/task:0", TOKEN)
     channel = connection.channel()
@@ -120,7 +120,7 @@ def test_large_arrays_of_questions_and_answers_come_to_be_shared(running: Runnin
     channel.end()
 
 
-def test_sparse_values_travel(running: Running) -> None:
+def test_sparse_values(running: Running) -> None:
     with tf.device(PS[0]):
         sparse = tf.sparse_placeholder(tf.float32, [3, 4])
         dense = tf.sparse_tensor_to_dense(sparse)
@@ -135,7 +135,7 @@ def test_sparse_values_travel(running: Running) -> None:
 
 
 @pytest.mark.slow
-def test_checkpoints_of_clusters_and_of_one_process_are_the_same(
+def test_cluster_checkpoints_equal_single_process_checkpoints(
     running: Running, tmp_path: Path
 ) -> None:
     with tf.device(tf.train.replica_device_setter(cluster=running.cluster)):
@@ -163,7 +163,7 @@ def test_checkpoints_of_clusters_and_of_one_process_are_the_same(
 # -- the session's other ways to run
 
 
-def test_runs_in_parts_and_callables(running: Running) -> None:
+def test_partial_runs_and_callables(running: Running) -> None:
     with tf.device(PS[0]):
         a = tf.placeholder(tf.float32, [])
         first = a + 1.0
@@ -179,7 +179,7 @@ def test_runs_in_parts_and_callables(running: Running) -> None:
         assert call(2.0, 3.0) == [3, 9]
 
 
-def test_ids_out_of_range_end_the_run_and_train_nothing(running: Running) -> None:
+def test_out_of_range_ids_end_run_without_update(running: Running) -> None:
     table = variable("table", PS[0], [4, 2], 1.0)
     ids = tf.placeholder(tf.int32, [None])
     with tf.device(WORKERS[0]):
@@ -194,7 +194,7 @@ def test_ids_out_of_range_end_the_run_and_train_nothing(running: Running) -> Non
         assert (session.run(table)[[1, 3]] < 1).all()
 
 
-def test_traces_and_placements_name_the_tasks(
+def test_traces_and_placements_name_tasks(
     running: Running, capfd: pytest.CaptureFixture[str]
 ) -> None:
     w = variable("w", PS[0], [2])
@@ -222,7 +222,7 @@ def test_traces_and_placements_name_the_tasks(
         assert line in printed
 
 
-def test_devices_that_a_task_lacks(running: Running) -> None:
+def test_missing_devices(running: Running) -> None:
     with tf.device(PS[0] + "/gpu:3"):
         x = tf.negative(tf.placeholder_with_default(1.0, []), name="x")
     soft = tf.ConfigProto(allow_soft_placement=True)
@@ -261,9 +261,7 @@ def queue_on_server(capacity: int = 10) -> tf.FIFOQueue:
 
 
 @pytest.mark.slow
-def test_one_process_fills_a_queue_and_another_empties_it(
-    running: Running, processes: Processes
-) -> None:
+def test_queue_between_processes(running: Running, processes: Processes) -> None:
     element = queue_on_server().dequeue()
     feeder = processes.program("feeder", FEEDER, running.master)
     with tf.Session(running.master) as session:
@@ -279,7 +277,7 @@ def test_one_process_fills_a_queue_and_another_empties_it(
 
 
 @pytest.mark.slow
-def test_waits_end_with_the_session_and_with_time_and_take_nothing(running: Running) -> None:
+def test_waits_end_with_session_or_timeout_and_take_nothing(running: Running) -> None:
     queue = queue_on_server()
     element, enter, size = queue.dequeue(), queue.enqueue([[1.0, 2.0]]), queue.size()
     with tf.Session(running.master) as other:
@@ -300,7 +298,7 @@ def test_waits_end_with_the_session_and_with_time_and_take_nothing(running: Runn
         until(lambda: running.threads("ps", 0) <= before + 3, "threads were left behind")
 
 
-def test_queue_runners_fill_queues_of_other_tasks(running: Running) -> None:
+def test_queue_runners_fill_remote_queues(running: Running) -> None:
     with tf.device(WORKERS[0]):
         number = tf.train.range_input_producer(7, num_epochs=1, shuffle=False).dequeue()
     with tf.device(PS[1]):
@@ -316,7 +314,7 @@ def test_queue_runners_fill_queues_of_other_tasks(running: Running) -> None:
         coord.join(threads)
 
 
-def test_a_part_that_fails_ends_the_wait_of_another(running: Running) -> None:
+def test_failing_part_cancels_waiting_part(running: Running) -> None:
     element = queue_on_server().dequeue()
     with tf.device(PS[1]):
         refused = tf.check_numerics(tf.placeholder_with_default([np.nan], [1]), "not a number")
@@ -330,21 +328,21 @@ def test_a_part_that_fails_ends_the_wait_of_another(running: Running) -> None:
 # -- who may come
 
 
-def test_another_token_is_refused(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_token_is_refused(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESTIMATORKIT_TOKEN", "another")
     with pytest.raises(tf.errors.UnauthenticatedError, match="ESTIMATORKIT_TOKEN") as caught:
         tf.Session(running.master)
     assert running.master.removeprefix("grpc://") in str(caught.value)
 
 
-def test_a_server_that_is_not_there() -> None:
+def test_unreachable_server() -> None:
     nowhere = target(free_cluster(worker=1), "worker", 0)
     with pytest.raises(tf.errors.DeadlineExceededError, match="did not become reachable") as caught:
         tf.Session(nowhere, config=tf.ConfigProto(operation_timeout_in_ms=300))
     assert "cannot be reached" in str(caught.value)
 
 
-def test_an_address_that_is_taken(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_in_use(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("estimatorkit.distribute.tasks.server.LISTEN_SECS", 0.1)
     with pytest.raises(tf.errors.UnavailableError, match="/job:ps/task:0 cannot listen") as caught:
         tf.train.Server(running.cluster, "ps", 0)

@@ -1,4 +1,4 @@
-"""Sessions of clusters whose tasks are processes: what they share, and what runs where.
+"""Cluster sessions across processes: shared state and placement.
 
 One cluster, of two parameter servers and the workers 0 and 7, serves the whole file; each test
 begins with its tasks empty (`conftest.py`). This process is a client outside of it.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.storage.checkpoint import read_checkpoint
 from tests.distribute.conftest import Running
 from tests.distribute.processes import Processes, target
@@ -33,7 +33,7 @@ def variable(name: str, where: str, shape: Any = (), value: float = 0.0) -> tf.V
 
 
 @pytest.mark.slow
-def test_no_thread_outlives_a_run_that_has_a_deadline(running: Running) -> None:
+def test_no_thread_outlives_run_with_timeout(running: Running) -> None:
     """It would let go of Arrow's streams at its end, which aborts a process that ends then."""
     w = variable("w", PS[1])
     before = threading.enumerate()
@@ -47,7 +47,7 @@ def test_no_thread_outlives_a_run_that_has_a_deadline(running: Running) -> None:
 # -- what sessions share
 
 
-def test_variables_are_shared_by_all_sessions_of_the_cluster(running: Running) -> None:
+def test_sessions_of_cluster_share_variables(running: Running) -> None:
     w = variable("w", PS[1], [2])
     more = tf.assign_add(w, [1.0, 2.0])
     with tf.Session(running.master) as session:
@@ -64,7 +64,7 @@ def test_variables_are_shared_by_all_sessions_of_the_cluster(running: Running) -
         np.testing.assert_array_equal(session.run(w), [0, 0])
 
 
-def test_reset_lets_all_tasks_forget(running: Running) -> None:
+def test_reset_clears_all_tasks(running: Running) -> None:
     variables = [variable("a", PS[0]), variable("b", PS[1]), variable("c", WORKERS[0])]
     with tf.Session(running.master) as session:
         session.run(tf.global_variables_initializer())
@@ -123,7 +123,7 @@ def test_three_clients_and_two_threads_of_one_session(
         np.testing.assert_array_equal(session.run(sums), np.full(1000, 500.0))
 
 
-def test_random_numbers_begin_anew_in_each_session(running: Running) -> None:
+def test_random_numbers_restart_in_each_session(running: Running) -> None:
     with tf.device(WORKERS[0]):
         drawn = tf.random_uniform([3], seed=5)
     with tf.device(PS[0]):
@@ -142,7 +142,7 @@ def test_random_numbers_begin_anew_in_each_session(running: Running) -> None:
 # -- what runs where
 
 
-def test_each_operation_runs_in_the_process_that_it_asks_for(running: Running) -> None:
+def test_operations_run_in_requested_process(running: Running) -> None:
     """A relative path is one of the process that reads it."""
     for process, task in zip(running.tasks.values(), (*PS, *WORKERS), strict=True):
         with tf.device(task):
@@ -154,7 +154,7 @@ def test_each_operation_runs_in_the_process_that_it_asks_for(running: Running) -
         assert session.run(unplaced) == b"worker 7"
 
 
-def test_python_and_datasets_run_in_the_sessions_process(running: Running) -> None:
+def test_python_and_datasets_run_in_client(running: Running) -> None:
     w = variable("w", PS[0])
     with tf.device(PS[0]):
         data = tf.data.Dataset.range(4).map(lambda x: x * 2)
@@ -175,7 +175,7 @@ def test_python_and_datasets_run_in_the_sessions_process(running: Running) -> No
 
 
 @pytest.mark.slow
-def test_control_flow_with_variables_on_a_server(running: Running) -> None:
+def test_control_flow_with_remote_variables(running: Running) -> None:
     w, v = variable("w", PS[0], value=1.0), variable("v", PS[1], value=2.0)
     yes = tf.placeholder(tf.bool, [])
     with tf.device(WORKERS[0]):
@@ -192,7 +192,7 @@ def test_control_flow_with_variables_on_a_server(running: Running) -> None:
         assert session.run(w) == 2
 
 
-def test_branches_change_variables_of_several_servers(running: Running) -> None:
+def test_branches_update_variables_of_several_servers(running: Running) -> None:
     w, v = variable("w", PS[0], value=1.0), variable("v", PS[1], value=2.0)
     yes = tf.placeholder(tf.bool, [])
     changes = tf.cond(
@@ -213,7 +213,7 @@ def losses(session: Any, fetches: Any, feeds: Any = None, steps: int = 4) -> lis
 
 
 @pytest.mark.slow
-def test_a_recurrent_network_learns_as_in_one_process(running: Running) -> None:
+def test_recurrent_network_matches_one_process(running: Running) -> None:
     tf.set_random_seed(3)
     with tf.device(
         tf.train.replica_device_setter(worker_device=WORKERS[1], cluster=running.cluster)
@@ -239,9 +239,7 @@ def test_a_recurrent_network_learns_as_in_one_process(running: Running) -> None:
     ],
     ids=["fixed_size", "axis_size", "min_max"],
 )
-def test_a_table_on_two_servers_learns_as_in_one_process(
-    partitioner: Any, running: Running
-) -> None:
+def test_table_on_two_servers_matches_one_process(partitioner: Any, running: Running) -> None:
     with tf.device(
         tf.train.replica_device_setter(worker_device=WORKERS[1], cluster=running.cluster)
     ):
@@ -270,15 +268,13 @@ def test_a_table_on_two_servers_learns_as_in_one_process(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lookup", ["embedding", "weighted column", "linear", "sampled softmax"])
-def test_tables_in_parts_on_servers_train_like_whole_ones_here(
-    lookup: str, running: Running
-) -> None:
+def test_partitioned_remote_tables_match_local_table(lookup: str, running: Running) -> None:
     place = tf.train.replica_device_setter(worker_device=WORKERS[1], cluster=running.cluster)
     check_parts(lookup, "momentum", "three", running.master, place)
 
 
 @pytest.mark.slow
-def test_servers_save_and_restore_their_parts_also_where_these_are_others(
+def test_servers_save_and_restore_their_partitions(
     running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This process reads none of it."""
@@ -329,9 +325,7 @@ def test_servers_save_and_restore_their_parts_also_where_these_are_others(
     assert read == ["t"]
 
 
-def test_dynamic_tables_on_servers_learn_as_in_one_process(
-    running: Running, tmp_path: Path
-) -> None:
+def test_dynamic_remote_tables_match_one_process(running: Running, tmp_path: Path) -> None:
     """Rows and ids are on the servers; a checkpoint has both."""
     table = tf.feature_column.EmbeddingTable(
         "t", dynamic=True, partitions=2, capacity=256, initializer=tf.ones_initializer()
@@ -370,7 +364,7 @@ def test_dynamic_tables_on_servers_learn_as_in_one_process(
         np.testing.assert_allclose(again, alone, rtol=1e-6)
 
 
-def test_tables_are_with_their_tasks(running: Running) -> None:
+def test_lookup_tables_live_on_their_tasks(running: Running) -> None:
     with tf.device(PS[1]):
         counts = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1, name="counts")
         fixed = tf.lookup.StaticHashTable(
@@ -384,7 +378,7 @@ def test_tables_are_with_their_tasks(running: Running) -> None:
     assert [each.tolist() for each in found] == [[1, 2], [7, -1], 2]
 
 
-def test_an_unknown_task_is_told_with_those_that_there_are(running: Running) -> None:
+def test_unknown_task_lists_known_tasks(running: Running) -> None:
     given = tf.placeholder_with_default(1.0, [])
     with tf.device("/job:worker/task:1"):
         x = tf.identity(given, name="x")

@@ -1,4 +1,4 @@
-"""Tables sharded by rows over eight devices, or two processes, train as they do on one device."""
+"""Tables sharded by rows over eight devices or two processes train as on one device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.sharded_tables import collective_bytes, dumped
-from estimatorkit.runtime.faults import LENGTH
+from estimatorkit.runtime.xla.faults import LENGTH
 from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable
 from estimatorkit.storage.checkpoint_manifest import read_manifest
 from tests.distribute.processes import Processes
@@ -102,22 +102,18 @@ def check_alike(found: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_eight_devices_train_what_one_does(
-    one: dict[str, Any], eight: dict[str, Any], name: str
-) -> None:
+def test_eight_devices_match_one(one: dict[str, Any], eight: dict[str, Any], name: str) -> None:
     assert eight[name]["whole"]
     check_alike(eight[name], one[name])
 
 
 @pytest.mark.parametrize("name", ["adagrad", "ftrl", "premade"])
-def test_two_processes_train_what_one_does(
-    one: dict[str, Any], two: dict[str, Any], name: str
-) -> None:
+def test_two_processes_match_one(one: dict[str, Any], two: dict[str, Any], name: str) -> None:
     assert two[name]["whole"]
     check_alike(two[name], one[name])
 
 
-def test_no_device_holds_a_whole_table_or_slot(eight: dict[str, Any], two: dict[str, Any]) -> None:
+def test_no_device_holds_whole_table_or_slot(eight: dict[str, Any], two: dict[str, Any]) -> None:
     for name, rows in {"many": 37, "few": 50, "many/Adagrad": 37, "few/Adagrad": 50}.items():
         assert eight["adagrad"]["shards"][name] == [[-(-rows // 8), 4]] * 8
         assert two["adagrad"]["shards"][name] == [[-(-rows // 2), 4]]
@@ -125,7 +121,7 @@ def test_no_device_holds_a_whole_table_or_slot(eight: dict[str, Any], two: dict[
     assert eight["adagrad"]["shards"]["dense/kernel"] == [[8, 1]] * 8
 
 
-def test_a_variable_is_sharded_where_it_says_so(started: Processes, folder: Path) -> None:
+def test_shard_rows_per_variable(started: Processes, folder: Path) -> None:
     given = {"strategy": "mirrored", "batch": 4, "steps": 2, "optimizer": "adagrad"}
     chosen = [{**given, "marked": ["few"]}, given]
     words = [
@@ -138,7 +134,7 @@ def test_a_variable_is_sharded_where_it_says_so(started: Processes, folder: Path
     assert small["whole"] == {}
 
 
-def test_batches_that_only_some_replicas_have(started: Processes, folder: Path) -> None:
+def test_batches_on_some_replicas_only(started: Processes, folder: Path) -> None:
     given = {"strategy": "mirrored", "batch": 4, "examples": 203, "once": True, "evaluate": True}
     words = [
         json.dumps({**given, "above": above, "model_dir": str(folder / f"uneven-{above}")})
@@ -165,7 +161,7 @@ def longer(started: Processes, folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("source", "to"), [("eight", "one"), ("eight", "two"), ("one", "eight"), ("two", "eight")]
 )
-def test_checkpoints_are_restored_on_any_number_of_devices(
+def test_checkpoints_restore_on_any_number_of_devices(
     started: Processes, folder: Path, longer: dict[str, Any], source: str, to: str
 ) -> None:
     newest = latest_checkpoint(str(folder / f"{source}-one_batch"))
@@ -182,9 +178,7 @@ def test_checkpoints_are_restored_on_any_number_of_devices(
     check_alike(found, longer)
 
 
-def test_checkpoints_have_the_tables_in_their_own_shape(
-    folder: Path, eight: dict[str, Any]
-) -> None:
+def test_checkpoints_keep_table_shape(folder: Path, eight: dict[str, Any]) -> None:
     newest = latest_checkpoint(str(folder / "eight-one_batch"))
     assert newest is not None
     assert load_variable(newest, "many").shape == (37, 4)
@@ -192,9 +186,7 @@ def test_checkpoints_have_the_tables_in_their_own_shape(
     assert [piece.size for piece in entry.pieces] == [5] * 7 + [2]
 
 
-def test_bytes_are_those_of_the_batch_whatever_the_table(
-    started: Processes, tmp_path: Path
-) -> None:
+def test_communication_depends_on_batch_not_table(started: Processes, tmp_path: Path) -> None:
     sizes = [(1, 4), (10, 4), (100, 4), (1000, 4), (1, 8)]
     options = {**MODELS["adagrad"], **EIGHT, "steps": 2}
     words = [

@@ -1,4 +1,4 @@
-"""Who has read and changed parameters, and how stale updates were: the pure state, turned over."""
+"""Staleness tracking as a pure state machine: reads, updates, and how stale updates are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimatorkit.distribute.tasks.staleness import StalenessTracker
     turns=st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=200),
     bound=st.one_of(st.none(), st.integers(0, 3)),
 )
-def test_steps_of_workers_in_any_order(turns: list[tuple[str, bool]], bound: int | None) -> None:
+def test_steps_in_any_order(turns: list[tuple[str, bool]], bound: int | None) -> None:
     """Each reads, where it may, and updates, or leaves: what others did between is stale."""
     updates = StalenessTracker()
     history: list[str] = []  # who has updated
@@ -41,7 +41,7 @@ def test_steps_of_workers_in_any_order(turns: list[tuple[str, bool]], bound: int
     assert updates.count == len(history) == updates.staleness.total()
 
 
-def test_the_slowest_may_always_go_on() -> None:
+def test_slowest_worker_can_always_start() -> None:
     updates = StalenessTracker()
     for worker in "abc":
         updates.read(worker)
@@ -55,7 +55,7 @@ def test_the_slowest_may_always_go_on() -> None:
     assert updates.can_start("a", 0)
 
 
-def test_one_who_was_taken_for_gone_is_level_with_the_slowest_when_it_updates() -> None:
+def test_returning_worker_catches_up_on_update() -> None:
     updates = StalenessTracker()
     for worker in "ab":
         updates.read(worker)
@@ -69,7 +69,7 @@ def test_one_who_was_taken_for_gone_is_level_with_the_slowest_when_it_updates() 
     assert updates.can_start("b", 0)
 
 
-def test_one_who_comes_late_is_level_with_the_slowest() -> None:
+def test_late_worker_starts_level_with_slowest() -> None:
     updates = StalenessTracker()
     updates.read("a")
     for _ in range(5):
@@ -81,7 +81,7 @@ def test_one_who_comes_late_is_level_with_the_slowest() -> None:
 
 
 @pytest.mark.slow
-def test_the_simulation_agrees_with_what_can_be_computed() -> None:
+def test_simulation_matches_closed_form() -> None:
     alone = Setting(1, 1, spread=0.0)
     service = alone.message + alone.megabytes * alone.per_megabyte
     transfers = 2 * (alone.latency + alone.megabytes / alone.bandwidth)

@@ -1,4 +1,4 @@
-"""Steps leased at the task that counts them: none too many, none lost, and no message by step."""
+"""Step leases: none too many, none lost, and no message per step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
 from estimatorkit.distribute.tasks.step_leases import StepLeases
@@ -30,7 +30,7 @@ COUNTS, HOLDS = "/job:ps/task:0", "/job:ps/task:1"
 @given(
     turns=st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9), st.booleans()), max_size=80)
 )
-def test_all_together_do_not_pass_the_end(turns: list[tuple[str, int, bool]]) -> None:
+def test_total_steps_are_not_exceeded(turns: list[tuple[str, int, bool]]) -> None:
     """Workers lease, report all of it, or die; survivors can always do the rest."""
     leases = StepLeases()
     count, until = 0, 40
@@ -52,7 +52,7 @@ def test_all_together_do_not_pass_the_end(turns: list[tuple[str, int, bool]]) ->
     assert leases.lease("d", until, count, until) == until - count
 
 
-def test_one_that_asks_at_the_end_runs_the_step_it_has_begun() -> None:
+def test_worker_at_the_end_finishes_started_step() -> None:
     leases = StepLeases()
     assert leases.lease("a", 5, 10, 10) == 1
     assert leases.lease("b", 5, 3, None) == 5
@@ -119,7 +119,7 @@ def training_graph(read_step: bool = False) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.multiprocess
-def test_steps_send_nothing_to_the_task_that_only_counts(
+def test_steps_send_nothing_to_counting_task(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, loop = servers.loop("/job:worker/task:0", training_graph())
@@ -140,7 +140,7 @@ def test_steps_send_nothing_to_the_task_that_only_counts(
 
 
 @pytest.mark.multiprocess
-def test_the_step_that_a_schedule_reads_is_counted_here(servers: Servers) -> None:
+def test_schedule_reads_local_step_count(servers: Servers) -> None:
     _, loop = servers.loop("/job:worker/task:0", training_graph(read_step=True))
     assert loop.leases_at == COUNTS
     seen = np.concatenate([loop.run(count).every[0] for count in (3, 1, 4)])
@@ -149,7 +149,7 @@ def test_the_step_that_a_schedule_reads_is_counted_here(servers: Servers) -> Non
 
 @pytest.mark.multiprocess
 @pytest.mark.parametrize("bound", [None, 2])
-def test_workers_do_the_steps_asked_for(servers: Servers, bound: int | None) -> None:
+def test_workers_do_requested_steps(servers: Servers, bound: int | None) -> None:
     graph = training_graph()
     workers = [servers.loop(f"/job:worker/task:{index}", graph, bound) for index in range(3)]
     until, done = 200, [0, 0, 0]
@@ -182,7 +182,7 @@ def test_workers_do_the_steps_asked_for(servers: Servers, bound: int | None) -> 
 
 HOLDER = """
     import json, sys, threading
-    import estimatorkit.compat.v1 as tf
+    import estimatorkit as tf
     from tests.distribute import test_step_leases as own
 
     servers = own.Servers.__new__(own.Servers)
@@ -207,9 +207,7 @@ HOLDER = """
 
 @pytest.mark.multiprocess
 @pytest.mark.slow
-def test_what_a_killed_worker_had_leased_is_done_by_others_and_it_comes_back(
-    servers: Servers, processes: Processes
-) -> None:
+def test_lease_of_killed_worker_is_done_by_others(servers: Servers, processes: Processes) -> None:
     graph = training_graph()
     session, loop = servers.loop("/job:worker/task:0", graph)
     loop.run(10)

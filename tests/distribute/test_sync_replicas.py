@@ -1,4 +1,4 @@
-"""Synchronous replicas that are processes: what they compute together, who is missed, how all end.
+"""Synchronous replicas as processes: results, lost replicas, and shutdown.
 
 Each replica of `programs/synchronous.py` says of which step it has computed which batches, so that
 one process can compute the same after them.
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.distribute.processes import Cluster, Process, Processes, free_cluster
 from tests.distribute.programs import synchronous
 from tests.distribute.trainings import END_SECS, PROGRAMS, Training, all_end
@@ -106,9 +106,7 @@ def used(*replicas: Mapping[str, Any]) -> dict[int, list[int]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["monitored", "supervised"])
-def test_replicas_compute_what_one_process_does_with_their_mean(
-    processes: Processes, kind: str
-) -> None:
+def test_replicas_match_one_process_with_mean_gradient(processes: Processes, kind: str) -> None:
     replicas = Replicas(processes, 2, aggregate=2, last_step=12, kind=kind)
     chief, other = said_by_all = [said(each) for each in [replicas.start(0), replicas.start(1)]]
     batches = used(*said_by_all)
@@ -121,7 +119,7 @@ def test_replicas_compute_what_one_process_does_with_their_mean(
 
 
 @pytest.mark.slow
-def test_what_a_slow_replica_gives_too_late_is_dropped(processes: Processes) -> None:
+def test_late_gradients_are_dropped(processes: Processes) -> None:
     """Its gradients are a million times as large as others'."""
     replicas = Replicas(processes, 3, aggregate=2, last_step=20)
     started = [replicas.start(0), replicas.start(1), replicas.start(2, behind=2, scale=1e6)]
@@ -133,7 +131,7 @@ def test_what_a_slow_replica_gives_too_late_is_dropped(processes: Processes) -> 
 
 
 @pytest.mark.slow
-def test_with_backups_a_replica_that_is_killed_is_not_missed(processes: Processes) -> None:
+def test_backup_replaces_killed_replica(processes: Processes) -> None:
     replicas = Replicas(processes, 3, aggregate=2, last_step=200)
     chief, other, killed = (replicas.start(index) for index in range(3))
     killed.wait_for("step 20")
@@ -143,7 +141,7 @@ def test_with_backups_a_replica_that_is_killed_is_not_missed(processes: Processe
 
 
 @pytest.mark.slow
-def test_a_replica_that_is_killed_without_backups_is_waited_for(processes: Processes) -> None:
+def test_killed_replica_without_backup_is_waited_for(processes: Processes) -> None:
     replicas = Replicas(processes, 2, aggregate=2, last_step=100)
     chief, killed = replicas.start(0), replicas.start(1)
     killed.wait_for("step 20")
@@ -154,7 +152,7 @@ def test_a_replica_that_is_killed_without_backups_is_waited_for(processes: Proce
 
 
 @pytest.mark.slow
-def test_a_replica_whose_input_ends_leaves_its_work_to_the_others(processes: Processes) -> None:
+def test_ended_replica_leaves_work_to_others(processes: Processes) -> None:
     replicas = Replicas(processes, 2, aggregate=2, last_step=30)
     chief, other = replicas.start(0), replicas.start(1, most_runs=5)
     assert len(said(other)["runs"]) == 5
@@ -162,7 +160,7 @@ def test_a_replica_whose_input_ends_leaves_its_work_to_the_others(processes: Pro
 
 
 @pytest.mark.slow
-def test_the_chief_s_end_ends_all(processes: Processes) -> None:
+def test_end_of_chief_ends_all(processes: Processes) -> None:
     """Others would go on for ever: they know no last step."""
     replicas = Replicas(processes, 2, aggregate=2, last_step=None)
     chief, other = replicas.start(0, most_runs=10), replicas.start(1)
@@ -199,9 +197,7 @@ def test_estimators_train_together(processes: Processes, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_replica_that_stands_still_for_long_is_waited_for(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_paused_replica_is_waited_for(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     training = training_of(processes, tmp_path, jobs, max_steps=300, aggregate=2, total=2)
     started = training.start_all()
@@ -215,9 +211,7 @@ def test_a_replica_that_stands_still_for_long_is_waited_for(
 
 
 @pytest.mark.slow
-def test_an_estimator_s_backups_take_the_place_of_one_that_is_killed(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_estimator_backup_replaces_killed_worker(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 2}
     training = training_of(processes, tmp_path, jobs, max_steps=1500, aggregate=2, total=3)
     started = training.start_all()
@@ -228,7 +222,7 @@ def test_an_estimator_s_backups_take_the_place_of_one_that_is_killed(
 
 
 @pytest.mark.slow
-def test_estimators_go_back_together_where_a_parameter_server_is_lost(
+def test_estimators_restore_together_after_lost_server(
     processes: Processes, tmp_path: Path
 ) -> None:
     jobs = {"ps": 2, "chief": 1, "worker": 1}
@@ -243,9 +237,7 @@ def test_estimators_go_back_together_where_a_parameter_server_is_lost(
 
 
 @pytest.mark.slow
-def test_a_backup_that_comes_late_to_the_end_finds_that_it_is_over(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_late_backup_finds_training_over(processes: Processes, tmp_path: Path) -> None:
     """The others do not wait for it for long, nor it for them."""
     jobs = {"ps": 1, "chief": 1, "worker": 2}
     training = training_of(processes, tmp_path, jobs, max_steps=1500, aggregate=2, total=3)

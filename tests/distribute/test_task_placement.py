@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer
 
 TASKS = ("/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0")
@@ -14,7 +14,7 @@ def placed(op: tf.Operation, default: str = HERE, own: str | None = None) -> str
     return TaskPlacer(TASKS, default, own)(op)
 
 
-def test_operations_run_where_they_ask_for() -> None:
+def test_operations_run_on_requested_task() -> None:
     with tf.device("/job:ps/task:1"):
         there = tf.constant(1.0) + tf.placeholder(tf.float32, [])
     with tf.device("/job:worker"):
@@ -28,7 +28,7 @@ def test_operations_run_where_they_ask_for() -> None:
     assert placed(there.op, own=TASKS[1]) == HERE
 
 
-def test_an_unknown_task_is_told_with_those_that_there_are() -> None:
+def test_unknown_task_lists_known_tasks() -> None:
     with tf.device("/job:master/task:0"):
         x = tf.identity(tf.placeholder(tf.float32, []), name="x")
     with pytest.raises(tf.errors.InvalidArgumentError, match="for operation x") as caught:
@@ -37,7 +37,7 @@ def test_an_unknown_task_is_told_with_those_that_there_are() -> None:
     assert "test_task_placement.py" in str(caught.value)
 
 
-def test_what_works_on_a_variable_runs_where_it_is() -> None:
+def test_operations_follow_their_variable() -> None:
     with tf.device(TASKS[1]):
         w = tf.get_variable("w", [10, 2], initializer=tf.zeros_initializer())
     with tf.device(TASKS[2]):
@@ -49,7 +49,7 @@ def test_what_works_on_a_variable_runs_where_it_is() -> None:
     assert placed(double.op) == TASKS[2]
 
 
-def test_functions_run_where_what_they_work_on_is() -> None:
+def test_functions_follow_their_resources() -> None:
     with tf.device(TASKS[0]):
         w = tf.get_variable("w", [], initializer=tf.zeros_initializer())
         queue = tf.FIFOQueue(2, tf.float32, [[]])
@@ -80,7 +80,7 @@ def test_functions_run_where_what_they_work_on_is() -> None:
     assert of(both) == of(mixed) == HERE
 
 
-def test_what_holds_no_functions_cannot_be_in_several_places() -> None:
+def test_queues_of_several_tasks_cannot_be_selected() -> None:
     queues = []
     for task in TASKS[:2]:
         with tf.device(task):
@@ -91,7 +91,7 @@ def test_what_holds_no_functions_cannot_be_in_several_places() -> None:
     assert all(f"on {task}" in str(caught.value) for task in TASKS[:2])
 
 
-def test_what_cannot_travel_runs_here() -> None:
+def test_client_only_ops_run_in_client() -> None:
     with tf.device(TASKS[0]):
         element = tf.data.make_one_shot_iterator(tf.data.Dataset.range(3)).get_next()
         python = tf.py_func(abs, [1.0], tf.float32)

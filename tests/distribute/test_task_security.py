@@ -1,4 +1,4 @@
-"""Security between tasks: TLS, who is refused, and what those with the token may do."""
+"""Security between tasks: TLS, access control, and limits of those with the token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import trustme
 from pyarrow import flight
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import NotFoundError, PermissionDeniedError, UnavailableError
 from estimatorkit.distribute.tasks.array_messages import _EMPTY, receive, send
 from estimatorkit.distribute.tasks.task_channel import TaskChannel, TaskConnection
@@ -26,7 +26,7 @@ from tests.distribute.processes import free_cluster, known_token
 
 PROGRAM = """
 import numpy as np, sys
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 
 def model_fn(features, labels, mode):
     prediction = tf.layers.dense(features["x"], 1)
@@ -65,7 +65,7 @@ def own(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_cluster_trains_by_tls(own: dict[str, str], tmp_path: Path) -> None:
+def test_cluster_trains_over_tls(own: dict[str, str], tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     command = [sys.executable, "-m", "estimatorkit", "launch", "--ps", "1", "--workers", "2"]
@@ -78,7 +78,7 @@ def test_a_cluster_trains_by_tls(own: dict[str, str], tmp_path: Path) -> None:
     assert (tmp_path / "model" / "checkpoint").exists()
 
 
-def test_others_are_refused(
+def test_unauthenticated_peers_are_refused(
     own: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = free_cluster(ps=1)
@@ -125,7 +125,7 @@ def test_partial_settings(own: dict[str, str], monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:2222", "10.1.2.3:2222", "[::]:2222"])
-def test_beyond_loopback_traffic_is_encrypted(
+def test_traffic_beyond_loopback_is_encrypted(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ValueError, match="would leave this host without encryption"):
@@ -135,12 +135,12 @@ def test_beyond_loopback_traffic_is_encrypted(
     check_encrypted(address, "/job:ps/task:0", is_encrypted=False)
 
 
-def test_loopback_needs_none() -> None:
+def test_loopback_needs_no_tls() -> None:
     for address in ("127.0.0.1:2222", "localhost:2222", "[::1]:2222", "no.such:1"):
         check_encrypted(address, "/job:ps/task:0", is_encrypted=False)
 
 
-def test_a_server_beyond_loopback_says_what_to_do() -> None:
+def test_server_beyond_loopback_suggests_fix() -> None:
     (address,) = free_cluster(ps=1)["ps"].values()
     everywhere = address.replace("127.0.0.1", "0.0.0.0")  # noqa: S104 (it does not come to that)
     with known_token(), pytest.raises(ValueError, match="launch --insecure"):
@@ -188,7 +188,7 @@ def test_a_task_writes_only_shards_of_checkpoints(channel: TaskChannel, tmp_path
         asked(channel, "save", {"path": str(folder / shard), "names": {"v": "v"}})
 
 
-def test_a_task_writes_only_below_its_folder(tmp_path: Path) -> None:
+def test_task_writes_only_below_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "model" / "model.ckpt-1.tmp-123-0123abcd"
     shard = "variables-00000-of-00001.safetensors"
     _check_shard(folder / shard, str(tmp_path / "model"))
@@ -226,7 +226,7 @@ def test_malformed_requests_end_the_call_alone(header: dict[str, Any]) -> None:
         server.stop()
 
 
-def test_malformed_bytes_end_the_call_alone(channel: TaskChannel) -> None:
+def test_malformed_bytes_end_only_their_call(channel: TaskChannel) -> None:
     for metadata in (b"", b"x", b"\xff" * 24, b"\0" * 24):
         channel._writer.write_with_metadata(_EMPTY, pa.py_buffer(metadata))
         answer, _ = receive(channel._reader.read_chunk)

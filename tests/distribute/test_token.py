@@ -1,4 +1,4 @@
-"""The token of a cluster: of the environment, or of a file that is made once."""
+"""The cluster token: from the environment, or from a file created once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from estimatorkit.distribute.tasks.token import VARIABLE, cluster_token, token_file
 
 
-def test_the_file_is_made_once_and_is_its_owners_alone(
+def test_file_is_created_once_with_owner_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
@@ -22,13 +22,13 @@ def test_the_file_is_made_once_and_is_its_owners_alone(
     assert [each.name for each in token_file().parent.iterdir()] == ["token"]
 
 
-def test_the_environment_counts_without_the_ends_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_token_is_stripped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, " c2VjcmV0\n")
     assert cluster_token() == "c2VjcmV0"
 
 
 @pytest.mark.parametrize("given", ["schlüssel", "two\nlines", "a\x00b"])
-def test_what_no_header_can_hold_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_invalid_in_headers_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.environ", {VARIABLE: given})
     with pytest.raises(ValueError, match=f"{VARIABLE} is not a valid token") as caught:
         cluster_token()

@@ -1,4 +1,4 @@
-"""Trainings with parameter servers whose processes are killed, stopped, doubled or set up wrongly.
+"""Parameter-server training whose processes are killed, paused, duplicated or misconfigured.
 
 Each step adds 1 to the global step and to counters on all parameter servers, so that at the end the
 counters say whether a step was lost or counted twice, and whether all servers went back together.
@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.distribute.processes import Process, Processes, free_cluster, until
 from tests.distribute.proxies import Proxy
 from tests.distribute.trainings import END_SECS, Training, all_end
@@ -63,7 +63,7 @@ def lost(process: Process) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [["ps 0"], ["ps 1"], ["ps 0", "ps 1"]], ids=" and ".join)
-def test_where_a_parameter_server_dies_all_go_back_to_one_checkpoint(
+def test_all_restore_one_checkpoint_after_lost_server(
     processes: Processes, tmp_path: Path, killed: list[str]
 ) -> None:
     gates = {"chief 0": [30], "worker 0": [30]}
@@ -86,7 +86,7 @@ def test_where_a_parameter_server_dies_all_go_back_to_one_checkpoint(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", ["ps 0", "worker 0"])
-def test_a_dynamic_table_loses_nothing_that_a_checkpoint_held(
+def test_dynamic_table_keeps_checkpointed_rows(
     processes: Processes, tmp_path: Path, killed: str
 ) -> None:
     """Rows, ids and counts go back together, and with the other variables."""
@@ -120,7 +120,7 @@ def test_a_dynamic_table_loses_nothing_that_a_checkpoint_held(
 
 
 @pytest.mark.slow
-def test_the_newest_checkpoint_is_gone_back_to(processes: Processes, tmp_path: Path) -> None:
+def test_newest_checkpoint_is_restored(processes: Processes, tmp_path: Path) -> None:
     """All processes save and step as they please."""
     training = training_of(processes, tmp_path, max_steps=300)
     started = training.start_all()
@@ -139,9 +139,7 @@ def test_the_newest_checkpoint_is_gone_back_to(processes: Processes, tmp_path: P
 
 
 @pytest.mark.slow
-def test_where_a_worker_dies_the_others_go_on_and_it_comes_back(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_killed_worker_returns_while_others_continue(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, max_steps=150, gates={"chief 0": [60]})
     started = training.start_all()
     started["worker 0"].wait_for("step = ")
@@ -157,7 +155,7 @@ def test_where_a_worker_dies_the_others_go_on_and_it_comes_back(
 
 
 @pytest.mark.slow
-def test_a_worker_that_others_do_not_know_may_join(processes: Processes, tmp_path: Path) -> None:
+def test_unlisted_worker_may_join(processes: Processes, tmp_path: Path) -> None:
     # With 20 steps each, neither of the two ends the training at step 60.
     training = training_of(processes, tmp_path, gates={"chief 0": [20], "worker 0": [20]})
     started = training.start_all()
@@ -172,7 +170,7 @@ def test_a_worker_that_others_do_not_know_may_join(processes: Processes, tmp_pat
 
 
 @pytest.mark.slow
-def test_where_the_chief_dies_workers_go_on_and_it_takes_the_training_up(
+def test_workers_continue_without_chief_until_it_returns(
     processes: Processes, tmp_path: Path
 ) -> None:
     training = training_of(processes, tmp_path, max_steps=150, gates={"chief 0": [30]})
@@ -189,9 +187,7 @@ def test_where_the_chief_dies_workers_go_on_and_it_takes_the_training_up(
 
 
 @pytest.mark.slow
-def test_a_chief_that_is_told_to_end_leaves_its_workers_at_work(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_terminated_chief_leaves_workers_running(processes: Processes, tmp_path: Path) -> None:
     gates = {"chief 0": [200], "worker 0": [150]}  # together they cannot do all steps
     training = training_of(processes, tmp_path, gates=gates, max_steps=400, secs=0.03)
     started = training.start_all()
@@ -214,7 +210,7 @@ def test_a_chief_that_is_told_to_end_leaves_its_workers_at_work(
 @pytest.mark.parametrize(
     ("role", "there"), [("chief 0", []), ("worker 0", []), ("worker 0", ["ps 0", "ps 1"])]
 )
-def test_who_waits_for_others_ends_when_it_is_told_to(
+def test_waiting_process_ends_on_sigterm(
     processes: Processes, tmp_path: Path, role: str, there: list[str]
 ) -> None:
     training = training_of(processes, tmp_path)
@@ -229,9 +225,7 @@ def test_who_waits_for_others_ends_when_it_is_told_to(
 
 
 @pytest.mark.slow
-def test_where_a_server_is_told_to_end_who_waits_there_goes_on_with_the_next(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_waiters_continue_on_next_server(processes: Processes, tmp_path: Path) -> None:
     """The chief waits on the servers for the worker, which stands at its gate."""
     gates = {"worker 0": [10]}
     training = training_of(processes, tmp_path, gates=gates, ahead=2, max_steps=100)
@@ -249,7 +243,7 @@ def test_where_a_server_is_told_to_end_who_waits_there_goes_on_with_the_next(
 
 
 @pytest.mark.slow
-def test_all_that_are_told_to_end_do(processes: Processes, tmp_path: Path) -> None:
+def test_all_processes_end_on_sigterm(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, ahead=2, gates={"worker 0": [10]})
     started = training.start_all()
     started["worker 0"].wait_for("gate 10")
@@ -263,9 +257,7 @@ def test_all_that_are_told_to_end_do(processes: Processes, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_an_evaluator_that_dies_does_not_export_a_worse_model_at_its_return(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_restarted_evaluator_exports_no_worse_model(processes: Processes, tmp_path: Path) -> None:
     """Step 40 is the best. The evaluator dies in an evaluation after it."""
     jobs = {"ps": 1, "chief": 1, "evaluator": 1}
     training = training_of(processes, tmp_path, jobs, gates={"chief 0": [52]}, eval_gate=True)
@@ -294,7 +286,7 @@ def test_an_evaluator_that_dies_does_not_export_a_worse_model_at_its_return(
     ],
     ids=" then ".join,
 )
-def test_where_all_die_they_come_back_in_any_order(
+def test_all_restart_in_any_order(
     processes: Processes, tmp_path: Path, order: tuple[str, ...]
 ) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
@@ -329,7 +321,7 @@ def test_where_all_die_they_come_back_in_any_order(
     ],
     ids=["all roles", "no worker", "the first worker is the chief", "a master"],
 )
-def test_all_end_with_the_chief(
+def test_all_end_with_chief(
     processes: Processes, tmp_path: Path, jobs: dict[str, int], chief: str
 ) -> None:
     training = training_of(processes, tmp_path, jobs)
@@ -341,9 +333,7 @@ def test_all_end_with_the_chief(
 
 
 @pytest.mark.slow
-def test_a_worker_that_finds_its_servers_gone_at_the_end_ends(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_worker_ends_if_servers_are_gone_at_end(processes: Processes, tmp_path: Path) -> None:
     """The training ends between its look whether it has ended and its first question."""
     training = training_of(processes, tmp_path, {"ps": 1, "chief": 1, "worker": 1}, secs=0.0)
     late = training.start("worker 0", model_secs=15.0)
@@ -356,7 +346,7 @@ def test_a_worker_that_finds_its_servers_gone_at_the_end_ends(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("absent", ["chief 0", "ps 0"])
-def test_who_waits_for_one_that_does_not_come_names_it_and_can_be_started_again(
+def test_missing_process_is_named_and_can_be_restarted(
     processes: Processes, tmp_path: Path, absent: str
 ) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
@@ -372,9 +362,7 @@ def test_who_waits_for_one_that_does_not_come_names_it_and_can_be_started_again(
 
 
 @pytest.mark.slow
-def test_a_worker_whose_chief_is_gone_when_it_is_needed_can_be_started_again(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_worker_without_needed_chief_can_be_restarted(processes: Processes, tmp_path: Path) -> None:
     """Parameters were lost, and nobody restores them."""
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     training = training_of(processes, tmp_path, jobs, wait_secs=4.0, max_steps=10**6)
@@ -391,9 +379,7 @@ def test_a_worker_whose_chief_is_gone_when_it_is_needed_can_be_started_again(
 
 
 @pytest.mark.slow
-def test_processes_that_were_stopped_for_half_a_minute_go_on(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_paused_processes_continue(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, secs=0.02, max_steps=300)
     started = training.start_all()
     started["chief 0"].wait_for("step = 20")
@@ -409,9 +395,7 @@ def test_processes_that_were_stopped_for_half_a_minute_go_on(
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_long_for_a_process_that_is_silent(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_silent_process_is_not_waited_for_long(processes: Processes, tmp_path: Path) -> None:
     """Its connections look open, as those of a host do that is gone without a word."""
     training = training_of(processes, tmp_path, ahead=2, max_steps=150, silent_secs=3.0)
     started = training.start_all()
@@ -425,7 +409,7 @@ def test_nobody_waits_for_long_for_a_process_that_is_silent(
 
 
 @pytest.mark.slow
-def test_a_chief_that_is_cut_off_for_long_goes_on_with_the_values_that_are_there(
+def test_disconnected_chief_continues_with_existing_values(
     processes: Processes, tmp_path: Path
 ) -> None:
     training = training_of(processes, tmp_path, max_steps=1500)
@@ -451,9 +435,7 @@ def test_a_chief_that_is_cut_off_for_long_goes_on_with_the_values_that_are_there
 
 
 @pytest.mark.slow
-def test_a_worker_that_stands_still_ends_and_says_where(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_hanging_worker_ends_with_stack_trace(processes: Processes, tmp_path: Path) -> None:
     gates = {"worker 0": [20]}
     training = training_of(processes, tmp_path, gates=gates, stuck_secs=2.0, secs=0.01)
     started = training.start_all()
@@ -472,7 +454,7 @@ def test_a_worker_that_stands_still_ends_and_says_where(
         ("chief 0", "has a writer already"),
     ],
 )
-def test_a_second_process_of_one_index_is_refused(
+def test_second_process_of_same_index_is_refused(
     processes: Processes, tmp_path: Path, role: str, words: str
 ) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
@@ -488,7 +470,7 @@ def test_a_second_process_of_one_index_is_refused(
 
 
 @pytest.mark.slow
-def test_a_worker_with_another_model_is_refused(processes: Processes, tmp_path: Path) -> None:
+def test_worker_with_other_model_is_refused(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, {"ps": 1, "chief": 1, "worker": 1})
     started = {role: training.start(role) for role in ("ps 0", "chief 0")}
     other = training.start("worker 0", width=7)
@@ -499,7 +481,7 @@ def test_a_worker_with_another_model_is_refused(processes: Processes, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_worker_with_another_vocabulary_is_refused(processes: Processes, tmp_path: Path) -> None:
+def test_worker_with_other_vocabulary_is_refused(processes: Processes, tmp_path: Path) -> None:
     """Its variables are of the same shapes."""
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     training = training_of(processes, tmp_path, jobs, vocabulary=["a", "b"])
@@ -512,7 +494,7 @@ def test_a_worker_with_another_vocabulary_is_refused(processes: Processes, tmp_p
 
 
 @pytest.mark.slow
-def test_how_stale_updates_are_is_bounded_and_told(processes: Processes, tmp_path: Path) -> None:
+def test_staleness_is_bounded_and_reported(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     training = training_of(processes, tmp_path, jobs, ahead=2, max_steps=80)
     started = {role: training.start(role) for role in ("ps 0", "worker 0")}
@@ -528,9 +510,7 @@ def test_how_stale_updates_are_is_bounded_and_told(processes: Processes, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_tried_again_and_named(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_port_in_use_is_retried_and_named(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, {"ps": 1, "chief": 1})
     address = training.cluster["ps"][0]
     with socket.create_server(("127.0.0.1", int(address.rpartition(":")[2]))):
@@ -544,7 +524,7 @@ def test_a_port_that_is_taken_is_tried_again_and_named(
 
 
 @pytest.mark.slow
-def test_a_host_that_is_not_known_is_named(processes: Processes, tmp_path: Path) -> None:
+def test_unknown_host_is_named(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, {"ps": 1, "chief": 1}, wait_secs=3.0)
     training.cluster["ps"] = ["nowhere.invalid:2222"]
     chief = training.start("chief 0")
@@ -554,9 +534,7 @@ def test_a_host_that_is_not_known_is_named(processes: Processes, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_nobody_listens_but_parameter_servers_at_their_addresses(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_only_parameter_servers_listen(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, gates={"chief 0": [30]})
     started = training.start_all()
     started["chief 0"].wait_for("gate 30")
@@ -575,9 +553,7 @@ def test_nobody_listens_but_parameter_servers_at_their_addresses(
 
 
 @pytest.mark.slow
-def test_an_evaluator_says_that_it_finds_no_checkpoint(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_evaluator_reports_missing_checkpoint(processes: Processes, tmp_path: Path) -> None:
     """It looks at another folder than the chief."""
     training = training_of(processes, tmp_path, {"ps": 1, "chief": 1, "evaluator": 1})
     other = str(tmp_path / "other")

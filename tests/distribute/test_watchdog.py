@@ -1,4 +1,4 @@
-"""The watchdog ends a process whose steps do not go on; others it leaves alone."""
+"""The watchdog ends a process whose steps hang, and no other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run(body: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_stuck_process_ends_and_says_where() -> None:
+def test_hanging_process_ends_with_stack_trace() -> None:
     done = run(
         """
         dog = Watchdog(1.0, "worker 3")
@@ -34,7 +34,7 @@ def test_a_stuck_process_ends_and_says_where() -> None:
 
 
 @pytest.mark.slow
-def test_it_does_not_watch_before_the_first_step_nor_while_it_rests() -> None:
+def test_inactive_before_first_step_and_between_runs() -> None:
     done = run(
         """
         dog = Watchdog(0.2, "worker 3")
@@ -51,7 +51,7 @@ def test_it_does_not_watch_before_the_first_step_nor_while_it_rests() -> None:
     assert (done.returncode, done.stdout) == (0, "alive\n")
 
 
-def test_slow_steps_are_not_stuck_ones() -> None:
+def test_slow_steps_are_not_hanging() -> None:
     dog = Watchdog(1.0, "worker 3")
     assert dog.limit == 1.0
     dog.beat()

@@ -1,5 +1,5 @@
-"""`export_candidates`: the best items for a user from an exported model, exactly and by faiss; and
-requests that rank many items for one user.
+"""`export_candidates`: the best items for a user, exactly and with faiss; requests that rank many
+items for one user.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def exported(model: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
         yield predictor
 
 
-def test_the_best_items_are_found(exported: Predictor) -> None:
+@pytest.mark.slow
+def test_best_items_are_found(exported: Predictor) -> None:
     users = {"user": USERS[:3], "age": [0.0, 0.5, -0.5]}
     vectors = exported(users, "user")["user_embedding"]
     matrix = exported({"movie": NUMBERS}, "item")["item_embedding"]
@@ -77,7 +78,7 @@ def test_the_best_items_are_found(exported: Predictor) -> None:
     assert exported.has_independent_rows(exported.signature())
 
 
-def test_a_user_is_repeated_for_candidates(exported: Predictor) -> None:
+def test_user_is_repeated_for_candidates(exported: Predictor) -> None:
     one = {"user": USERS[3:4], "age": [0.25], "movie": NUMBERS[:5]}
     many = {"user": USERS[3:4] * 5, "age": [0.25] * 5, "movie": NUMBERS[:5]}
     ranked = exported(one, "score")["score"]
@@ -88,13 +89,13 @@ def test_a_user_is_repeated_for_candidates(exported: Predictor) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_numbers_of_rows_that_do_not_fit_are_refused(exported: Predictor, count: int) -> None:
+def test_unequal_row_counts_raise(exported: Predictor, count: int) -> None:
     wrong = {"user": USERS[:count], "age": [0.0], "movie": NUMBERS[:5]}
     with pytest.raises(ValueError, match="different numbers of examples"):
         exported(wrong, "score")
 
 
-def test_repetition_has_a_bound(exported: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repetition_is_bounded(exported: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predictors, "_MOST_REPEATED_BYTES", 50)
     few, many = ({"user": USERS[:1], "age": [0.0], "movie": NUMBERS[:n]} for n in (4, 5))
     assert exported(few, "score")["score"].shape == (4,)
@@ -102,7 +103,7 @@ def test_repetition_has_a_bound(exported: Predictor, monkeypatch: pytest.MonkeyP
         exported(many, "score")
 
 
-def test_what_cannot_be_exported_says_why(model: Any, tmp_path: Path) -> None:
+def test_unsupported_models_raise(model: Any, tmp_path: Path) -> None:
     def twice() -> Any:
         return {"movie": np.array([7, 8, 7])}
 
@@ -131,13 +132,14 @@ def test_what_cannot_be_exported_says_why(model: Any, tmp_path: Path) -> None:
 # -- by faiss
 
 
-def test_without_faiss_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_faiss_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"estimatorkit\[ann\]"):
         nearest_neighbors.nearest_neighbors([[1.0]], [[1.0]], 1)
 
 
-def test_an_approximate_export_answers_as_the_exact_one(model: Any, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_approximate_export_matches_exact_export(model: Any, tmp_path: Path) -> None:
     pytest.importorskip("faiss")
     path = tf.estimator.export_candidates(model, tmp_path, receiver(), items, 3, approximate=True)
     users = {"user": USERS, "age": np.zeros(9)}
@@ -148,7 +150,7 @@ def test_an_approximate_export_answers_as_the_exact_one(model: Any, tmp_path: Pa
 
 
 @pytest.mark.parametrize("size", [5, 16])
-def test_nearest_neighbors_by_faiss(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faiss_nearest_neighbors(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("faiss")
     monkeypatch.setattr(nearest_neighbors, "SCANNED", 1000)
     rng = np.random.default_rng(0)

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_layers_are_apart_from_what_optimizers_keep(folder: Path) -> None:
+def test_weights_are_listed_apart_from_optimizer_slots(folder: Path) -> None:
     found = describe(folder, "model")
     assert {layer: [row.name for row in rows] for layer, rows in found.layers.items()} == {
         "dnn/hiddenlayer_0": ["kernel"],
@@ -52,7 +52,7 @@ def test_layers_are_apart_from_what_optimizers_keep(folder: Path) -> None:
     assert ["columns", "of", "dnn", "age,", "<b>"] in words
 
 
-def test_an_estimator_prints_and_shows_itself(folder: Path) -> None:
+def test_estimator_repr_and_html(folder: Path) -> None:
     estimator = tf.estimator.LinearClassifier([fc.numeric_column("x")], str(folder))
     printed: list[str] = []
     estimator.summary(printed.append)
@@ -63,14 +63,14 @@ def test_an_estimator_prints_and_shows_itself(folder: Path) -> None:
     assert "<b>" not in html
 
 
-def test_without_a_checkpoint_there_is_little_to_say(tmp_path: Path) -> None:
+def test_summary_without_checkpoint(tmp_path: Path) -> None:
     estimator = tf.estimator.BaselineRegressor(str(tmp_path))
     printed: list[str] = []
     estimator.summary(printed.append)
     assert any(line.split() == ["checkpoint", "none", "yet"] for line in printed)
 
 
-def test_a_subclass_may_have_a_summary_of_its_own(tmp_path: Path) -> None:
+def test_subclass_may_override_summary(tmp_path: Path) -> None:
     class Own(tf.estimator.Estimator):  # type: ignore[misc]
         def summary(self) -> str:  # type: ignore[override]
             return "own"
@@ -79,7 +79,7 @@ def test_a_subclass_may_have_a_summary_of_its_own(tmp_path: Path) -> None:
     assert own.summary() == "own"
 
 
-def test_datasets_and_graphs_show_themselves() -> None:
+def test_datasets_and_graphs_have_html() -> None:
     dataset = tf.data.Dataset.from_tensor_slices({"<b>": np.zeros((4, 2), np.float32)}).batch(3)
     html = dataset._repr_html_()
     assert "component [&#x27;&lt;b&gt;&#x27;]" in html
@@ -89,7 +89,7 @@ def test_datasets_and_graphs_show_themselves() -> None:
     assert '<td>Const</td><td style="text-align: right">2</td>' in graph._repr_html_()
 
 
-def test_how_a_training_runs_can_be_printed(tmp_path: Path) -> None:
+def test_training_plan_can_be_printed(tmp_path: Path) -> None:
     def input_fn() -> tf.data.Dataset:
         return tf.data.Dataset.from_tensor_slices(
             ({"x": np.ones(8, np.float32)}, np.ones(8))

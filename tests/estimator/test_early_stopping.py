@@ -1,4 +1,4 @@
-"""`EarlyStopping`: patience in evaluations, the best checkpoint kept and gone back to."""
+"""`EarlyStopping`: patience counted in evaluations, and restoring the best checkpoint."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ def _by_hand(values: list[float], patience: int, min_delta: float) -> int | None
 
 
 @given(st.lists(st.integers(0, 20)), st.integers(1, 5), st.sampled_from([0, 1, 3]))
-def test_patience_is_counted_as_by_hand(
-    numbers: list[int], patience: int, min_delta: float
-) -> None:
+def test_patience_matches_reference(numbers: list[int], patience: int, min_delta: float) -> None:
     values = [float(number) for number in numbers]
     counted = Patience(MetricMonitor("loss"), patience, min_delta)
     stops = [index for index in range(len(values)) if counted.is_over(values[: index + 1])]
@@ -113,7 +111,7 @@ def _simulated(folder: Path, scores: list[int], kills: set[int], patience: int) 
     st.sets(st.integers(1, 8)),
     st.integers(1, 3),
 )
-def test_killed_or_not_it_stops_at_the_same_step(
+def test_killed_training_stops_at_same_step(
     tmp_path_factory: pytest.TempPathFactory, scores: list[int], kills: set[int], patience: int
 ) -> None:
     whole = _simulated(tmp_path_factory.mktemp("whole"), scores, set(), patience)
@@ -125,9 +123,7 @@ def test_killed_or_not_it_stops_at_the_same_step(
 
 
 @pytest.mark.parametrize(("patience", "step"), [(1, 30), (3, 50)])
-def test_pain_point_10_it_stops_at_the_very_evaluation(
-    patience: int, step: int, tmp_path: Path
-) -> None:
+def test_pain_point_10_stops_at_exact_evaluation(patience: int, step: int, tmp_path: Path) -> None:
     """The best is at 20; so many evaluations later the training ends, no sooner and no later."""
     _, metrics = run(tmp_path, EarlyStopping(patience=patience))
     assert last_step(tmp_path) == step
@@ -142,7 +138,7 @@ def test_pain_point_10_it_stops_at_the_very_evaluation(
         ("the end of the input", {"batches": 45, "max_steps": None}),
     ],
 )
-def test_pain_point_10_the_best_comes_back_whatever_ended_the_training(
+def test_pain_point_10_best_is_restored_however_training_ends(
     ended_by: str, arguments: Any, tmp_path: Path
 ) -> None:
     """Also where `keep_checkpoint_max` has removed it from the model's folder long ago."""
@@ -158,7 +154,8 @@ def test_pain_point_10_the_best_comes_back_whatever_ended_the_training(
     assert sorted(os.listdir(tmp_path / "best")) == ["best.json", "model.ckpt-20"]
 
 
-def test_restore_best_may_be_left_out(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_restore_best_is_optional(tmp_path: Path) -> None:
     estimator, metrics = run(tmp_path, EarlyStopping(patience=2, restore_best=False))
     assert (metrics["global_step"], metrics["loss"]) == (40, 6.0)
     assert os.path.basename(estimator.latest_checkpoint()) == "model.ckpt-40"
@@ -166,21 +163,21 @@ def test_restore_best_may_be_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_small_improvements_do_not_count_but_are_kept(tmp_path: Path) -> None:
+def test_small_improvements_do_not_reset_patience_but_are_kept(tmp_path: Path) -> None:
     scores = [9.0, 5.0, 4.9, 4.8, 4.7]
     _, metrics = run(tmp_path, EarlyStopping(patience=3, min_delta=0.5), scores)
     assert last_step(tmp_path) == 40
     assert metrics["loss"] == pytest.approx(4.7)
 
 
-def test_a_nan_is_no_improvement() -> None:
+def test_nan_is_no_improvement() -> None:
     monitor = MetricMonitor("loss")
     assert Patience(monitor, 2).waited([1.0, float("nan"), float("nan")]) == 2
     assert Patience(monitor, 2).waited([float("nan"), 1.0]) == 0
 
 
 @pytest.mark.slow
-def test_a_resumed_training_remembers(tmp_path: Path) -> None:
+def test_resumed_training_remembers(tmp_path: Path) -> None:
     """Two evaluations without improvement before, one after: that is three."""
     run(tmp_path, EarlyStopping(patience=3), max_steps=40)
     (tmp_path / "train_and_evaluate.json").unlink()
@@ -199,14 +196,14 @@ def test_a_resumed_training_remembers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_training_that_is_out_of_patience_is_not_taken_up(tmp_path: Path) -> None:
+def test_exhausted_training_is_not_resumed(tmp_path: Path) -> None:
     run(tmp_path, EarlyStopping(patience=2, restore_best=False))
     _, metrics = run(tmp_path, EarlyStopping(patience=2, restore_best=False), max_steps=300)
     assert (last_step(tmp_path), metrics["global_step"]) == (40, 40)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"metric": "loss"}', b"\xff{", b"[" * 99999])
-def test_a_damaged_memory_is_passed_over(
+def test_damaged_state_is_ignored(
     content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "best").mkdir()
@@ -222,9 +219,7 @@ def test_a_damaged_memory_is_passed_over(
 
 
 @pytest.mark.slow
-def test_a_memory_never_leads_out_of_the_folder(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_state_never_leaves_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run(tmp_path, EarlyStopping(patience=2), max_steps=20)
     path = tmp_path / "best" / "best.json"
     content = json.loads(path.read_text())
@@ -235,7 +230,7 @@ def test_a_memory_never_leads_out_of_the_folder(
 
 
 @pytest.mark.slow
-def test_another_metric_begins_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_other_metric_starts_afresh(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run(tmp_path, EarlyStopping(patience=2, restore_best=False), max_steps=30)
     with caplog.at_level(logging.WARNING, "estimatorkit"):
         run(tmp_path, EarlyStopping("score", "max", patience=2, restore_best=False), max_steps=40)
@@ -246,7 +241,7 @@ def test_another_metric_begins_anew(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 
 @pytest.mark.slow
-def test_pain_point_09_a_patience_that_cannot_run_out_is_told(
+def test_pain_point_09_unreachable_patience_warns(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "estimatorkit"):
@@ -258,7 +253,7 @@ def test_pain_point_09_a_patience_that_cannot_run_out_is_told(
     assert "evaluations without improvement" not in caplog.text
 
 
-def test_pain_point_09_without_evaluations_it_says_so(
+def test_pain_point_09_missing_evaluations_warn(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     estimator = scripted.estimator(tmp_path, SCORES)
@@ -271,7 +266,7 @@ def test_pain_point_09_without_evaluations_it_says_so(
     assert "evaluations without improvement, but saw 2" in caplog.text
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_invalid_arguments_raise(tmp_path: Path) -> None:
     for arguments in ({"patience": 0}, {"min_delta": -1.0}):
         with pytest.raises(ValueError, match="EarlyStopping: invalid patience or min_delta"):
             EarlyStopping(**arguments)

@@ -1,4 +1,4 @@
-"""`Estimator`: training, evaluation, prediction, and the functions that it calls."""
+"""`Estimator`: training, evaluation, prediction, and the functions it calls."""
 
 from __future__ import annotations
 
@@ -42,15 +42,13 @@ def trained(tmp_path: Path) -> Estimator:
 
 
 class TestTrain:
-    def test_steps_are_how_many_more(self, tmp_path: Path) -> None:
+    def test_steps_are_additional(self, tmp_path: Path) -> None:
         estimator = counting.estimator(tmp_path, config=SAVING)
         assert estimator.train(no_input, steps=3) is estimator
         estimator.train(no_input, steps=4)
         assert estimator.get_variable_value("global_step") == 7
 
-    def test_max_steps_are_how_many_in_all(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_max_steps_are_total(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         estimator = counting.estimator(tmp_path, config=SAVING)
         estimator.train(no_input, steps=3)
         estimator.train(no_input, max_steps=5)
@@ -61,14 +59,14 @@ class TestTrain:
         assert caplog.text.count("Skipping training since max_steps has already saved.") == 2
         assert estimator.get_variable_value("global_step") == 5
 
-    def test_the_input_ends_it(self, tmp_path: Path) -> None:
+    def test_ends_with_input(self, tmp_path: Path) -> None:
         recorder = Recorder()
         estimator = counting.estimator(tmp_path, uses_input=True, config=SAVING)
         estimator.train(features_of(7), [recorder])
         assert len(recorder.losses) == 4
         assert estimator.latest_checkpoint() == str(tmp_path / "model.ckpt-4")
 
-    def test_one_compilation_with_or_without_a_short_last_batch(self, tmp_path: Path) -> None:
+    def test_short_last_batch_needs_one_compilation(self, tmp_path: Path) -> None:
         for count in (40, 41):
             recorder = Recorder()
             estimator = counting.estimator(tmp_path, uses_input=True)
@@ -85,9 +83,7 @@ class TestTrain:
                 estimator.train(lambda: features_of(4)().take(0), hooks, steps=3)
             assert "look at input_fn" in str(caught.value)
 
-    def test_an_error_of_the_input_keeps_its_traceback(
-        self, tmp_path: Path, threads: StartedThreads
-    ) -> None:
+    def test_input_error_keeps_traceback(self, tmp_path: Path, threads: StartedThreads) -> None:
         def generator() -> Any:
             yield from ([1.0], [2.0])
             raise KeyError("line 3 of my file")
@@ -98,14 +94,12 @@ class TestTrain:
         assert "generator" in [frame.name for frame in caught.traceback]
         assert not threads.running("estimatorkit")
 
-    def test_the_last_loss_is_logged(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_last_loss_is_logged(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.INFO, "estimatorkit"):
             counting.estimator(tmp_path).train(no_input, steps=5)
         assert "Loss for final step: 4.0." in caplog.text
 
-    def test_a_training_inside_a_training_is_refused(self, tmp_path: Path) -> None:
+    def test_nested_training_raises(self, tmp_path: Path) -> None:
         estimator = counting.estimator(tmp_path)
 
         class Nested(tf.train.SessionRunHook):  # type: ignore[misc]
@@ -115,7 +109,7 @@ class TestTrain:
         with pytest.raises(tf.errors.FailedPreconditionError, match="has a writer already"):
             estimator.train(no_input, [Nested()], steps=1)
 
-    def test_threads_and_the_session_are_gone(
+    def test_threads_and_session_are_released(
         self, tmp_path: Path, threads: StartedThreads
     ) -> None:
         recorder = Recorder()
@@ -125,7 +119,7 @@ class TestTrain:
         with pytest.raises(RuntimeError, match="closed"):
             recorder.session.run("value:0")
 
-    def test_the_default_graph_stays_as_it_was(self, tmp_path: Path) -> None:
+    def test_default_graph_is_unchanged(self, tmp_path: Path) -> None:
         before = tf.get_default_graph()
         counting.estimator(tmp_path).train(no_input, steps=1)
         assert tf.get_default_graph() is before
@@ -145,13 +139,13 @@ def _never_called() -> Any:
 
 
 class TestEvaluate:
-    def test_gives_metrics_loss_and_step(self, trained: Estimator) -> None:
+    def test_returns_metrics_loss_and_step(self, trained: Estimator) -> None:
         metrics = trained.evaluate(features_of(5))
         assert metrics == {"mean": 3.0, "loss": 3.0, "global_step": 3}
         assert isinstance(metrics["mean"], np.float32)
         assert isinstance(metrics["global_step"], np.int64)
 
-    def test_the_loss_is_the_mean_over_the_batches(self, tmp_path: Path) -> None:
+    def test_loss_is_mean_over_batches(self, tmp_path: Path) -> None:
         def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
             step = tf.assign_add(tf.train.get_global_step(), 1)
             return EstimatorSpec(mode, loss=tf.reduce_mean(features), train_op=step)
@@ -161,18 +155,18 @@ class TestEvaluate:
         # (1 + 2) / 2, (3 + 4) / 2 and 5: batches count alike, as in TensorFlow
         assert estimator.evaluate(features_of(5))["loss"] == pytest.approx((1.5 + 3.5 + 5) / 3)
 
-    def test_steps_are_batches(self, trained: Estimator) -> None:
+    def test_steps_count_batches(self, trained: Estimator) -> None:
         assert trained.evaluate(features_of(100), steps=2)["mean"] == 2.5
         assert trained.evaluate(features_of(5), steps=100)["mean"] == 3.0
 
-    def test_of_an_input_that_never_ends(self, trained: Estimator) -> None:
+    def test_endless_input(self, trained: Estimator) -> None:
         assert trained.evaluate(lambda: features_of(4)().repeat(), steps=6)["mean"] == 2.5
 
-    def test_of_features_that_are_no_input(self, trained: Estimator) -> None:
+    def test_constant_features(self, trained: Estimator) -> None:
         assert trained.evaluate(no_input)["mean"] == 1.5
         assert trained.evaluate(no_input, steps=3)["mean"] == 1.5
 
-    def test_of_an_older_checkpoint(self, tmp_path: Path) -> None:
+    def test_older_checkpoint(self, tmp_path: Path) -> None:
         config = {"save_checkpoints_steps": 2}
         estimator = counting.estimator(tmp_path, config=config).train(no_input, steps=6)
         metrics = estimator.evaluate(no_input, checkpoint_path=str(tmp_path / "model.ckpt-2"))
@@ -193,7 +187,7 @@ class TestEvaluate:
             trained.evaluate(lambda: Dataset.from_tensor_slices(np.zeros(0, np.float32)).batch(2))
 
     @pytest.mark.slow
-    def test_one_compilation_with_or_without_a_short_last_batch(self, trained: Estimator) -> None:
+    def test_short_last_batch_needs_one_compilation(self, trained: Estimator) -> None:
         for count in (40, 41):
             recorder = Recorder()
             trained.evaluate(features_of(count), hooks=[recorder])
@@ -210,7 +204,7 @@ class TestEvaluate:
         assert trained.get_variable_value("global_step") == 3
         assert not threads.running("estimatorkit")
 
-    def test_the_familiar_lines(self, trained: Estimator, caplog: pytest.LogCaptureFixture) -> None:
+    def test_logged_lines(self, trained: Estimator, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.INFO, "estimatorkit"):
             trained.evaluate(features_of(5))
         assert "Starting evaluation at " in caplog.text
@@ -252,50 +246,50 @@ class TestEvaluate:
 
 
 class TestPredict:
-    def test_one_example_at_a_time(self, trained: Estimator) -> None:
+    def test_yields_single_examples(self, trained: Estimator) -> None:
         predictions = list(trained.predict(features_of(5)))
         assert predictions == [{"scaled": 3.0 * n} for n in range(1, 6)]
 
-    def test_batches(self, trained: Estimator) -> None:
+    def test_yields_batches(self, trained: Estimator) -> None:
         batches = list(trained.predict(features_of(5), yield_single_examples=False))
         assert [batch["scaled"].tolist() for batch in batches] == [[3, 6], [9, 12], [15]]
 
     @pytest.mark.parametrize("keys", ["b", ["b"], ["b", "unknown"], ("b",)])
-    def test_keys(self, tmp_path: Path, keys: Any) -> None:
+    def test_predict_keys(self, tmp_path: Path, keys: Any) -> None:
         estimator = two_predictions(tmp_path)
         assert list(estimator.predict(features_of(2), keys)) == [{"b": 2.0}, {"b": 4.0}]
 
-    def test_unknown_keys(self, tmp_path: Path) -> None:
+    def test_unknown_keys_raise(self, tmp_path: Path) -> None:
         estimator = two_predictions(tmp_path)
         with pytest.raises(ValueError, match=r"at least one output from dict_keys\(\['a', 'b'\]\)"):
             next(estimator.predict(features_of(2), ["c"]))
 
-    def test_a_model_that_gives_one_tensor(self, tmp_path: Path) -> None:
+    def test_single_tensor_predictions(self, tmp_path: Path) -> None:
         estimator = two_predictions(tmp_path, alone=True)
         assert list(estimator.predict(features_of(3))) == [1.0, 2.0, 3.0]
         with pytest.raises(ValueError, match="predict_keys argument is not valid"):
             next(estimator.predict(features_of(3), ["a"]))
 
-    def test_labels_are_not_used(self, trained: Estimator) -> None:
+    def test_labels_are_ignored(self, trained: Estimator) -> None:
         def input_fn() -> Dataset:
             return Dataset.from_tensor_slices((np.ones(3, np.float32), np.arange(3))).batch(3)
 
         assert len(list(trained.predict(input_fn))) == 3
 
-    def test_features_that_are_no_input_are_one_batch(self, trained: Estimator) -> None:
+    def test_constant_features_are_one_batch(self, trained: Estimator) -> None:
         assert list(trained.predict(no_input)) == [{"scaled": 3.0}, {"scaled": 6.0}]
 
-    def test_of_an_older_checkpoint(self, tmp_path: Path) -> None:
+    def test_older_checkpoint(self, tmp_path: Path) -> None:
         estimator = counting.estimator(tmp_path, config={"save_checkpoints_steps": 2})
         estimator.train(no_input, steps=6)
         path = tmp_path / "model.ckpt-4"
         assert next(estimator.predict(no_input, checkpoint_path=path)) == {"scaled": 4.0}
 
-    def test_an_empty_input_has_no_predictions(self, trained: Estimator) -> None:
+    def test_empty_input_yields_nothing(self, trained: Estimator) -> None:
         assert list(trained.predict(lambda: features_of(5)().take(0))) == []
 
     @pytest.mark.slow
-    def test_one_that_is_abandoned_frees_what_it_holds(
+    def test_abandoned_prediction_releases_resources(
         self, threads: StartedThreads, trained: Estimator
     ) -> None:
         recorder = Recorder()
@@ -310,12 +304,12 @@ class TestPredict:
             recorder.session.run("value:0")
         assert not threads.running("estimatorkit")
 
-    def test_several_at_a_time(self, trained: Estimator) -> None:
+    def test_concurrent_predictions(self, trained: Estimator) -> None:
         one, two = (trained.predict(features_of(3)) for _ in range(2))
         pairs = [(a["scaled"], b["scaled"]) for a, b in zip(one, two, strict=True)]
         assert pairs == [(3, 3), (6, 6), (9, 9)]
 
-    def test_an_untrained_model(self, tmp_path: Path) -> None:
+    def test_untrained_model_raises(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="Could not find trained model"):
             next(counting.estimator(tmp_path).predict(features_of(1)))
 
@@ -342,7 +336,7 @@ class TestVariables:
         with pytest.raises(tf.errors.NotFoundError, match="'y' is not in the checkpoint"):
             trained.get_variable_value("y")
 
-    def test_before_any_training(self, tmp_path: Path) -> None:
+    def test_before_training_raises(self, tmp_path: Path) -> None:
         estimator = counting.estimator(tmp_path)
         assert estimator.latest_checkpoint() is None
         for ask in (estimator.get_variable_names, lambda: estimator.get_variable_value("x")):
@@ -355,25 +349,25 @@ class TestVariables:
 
 
 class TestModelDir:
-    def test_a_temporary_one_is_made_and_told(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_temporary_folder_is_created_and_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.WARNING, "estimatorkit"):
             estimator = Estimator(counting.model_fn, params={})
         assert Path(estimator.model_dir).is_dir()
         assert f"temporary folder as model directory: {estimator.model_dir}" in caplog.text
         Path(estimator.model_dir).rmdir()
 
-    def test_from_the_config(self, tmp_path: Path) -> None:
+    def test_from_config(self, tmp_path: Path) -> None:
         for config in (RunConfig(model_dir=str(tmp_path)), RunConfig(model_dir=tmp_path)):
             for model_dir in (None, tmp_path, str(tmp_path)):
                 estimator = Estimator(counting.model_fn, model_dir, config)
                 assert estimator.model_dir == estimator.config.model_dir == str(tmp_path)
 
-    def test_it_is_made_when_needed(self, tmp_path: Path) -> None:
+    def test_is_created_when_needed(self, tmp_path: Path) -> None:
         folder = tmp_path / "a b" / "ü"
         counting.estimator(folder, config=SAVING).train(no_input, steps=1)
         assert latest_checkpoint(folder) == str(folder / "model.ckpt-1")
 
-    def test_what_it_shows(self, tmp_path: Path) -> None:
+    def test_repr(self, tmp_path: Path) -> None:
         estimator = counting.estimator(tmp_path)
         assert repr(estimator) == f"Estimator(model_dir={str(tmp_path)!r})"
 
@@ -423,14 +417,14 @@ class TestInput:
     def seen(self, tmp_path: Path) -> Seen:
         return Seen(tmp_path)
 
-    def test_a_dataset_of_pairs(self, seen: Seen) -> None:
+    def test_dataset_of_pairs(self, seen: Seen) -> None:
         data = Dataset.from_tensor_slices(({"a": [1.0], "b": [2]}, [True])).batch(1)
         seen.run(lambda: data)
         assert set(seen.features) == {"a", "b"}
         assert seen.features["b"].dtype == tf.int32
         assert seen.labels.dtype == tf.bool
 
-    def test_a_dataset_of_features_only(self, seen: Seen) -> None:
+    def test_dataset_of_features(self, seen: Seen) -> None:
         seen.run(lambda: Dataset.from_tensor_slices({"a": [1.0]}).batch(1))
         assert set(seen.features) == {"a"}
         assert seen.labels is None
@@ -446,12 +440,12 @@ class TestInput:
         seen.run(lambda: {"a": tf.zeros([2])})
         assert (set(seen.features), seen.labels) == ({"a"}, None)
 
-    def test_what_an_iterator_gives(self, seen: Seen) -> None:
+    def test_iterator_get_next(self, seen: Seen) -> None:
         seen.run(lambda: features_of(4)().make_one_shot_iterator().get_next())
         assert seen.features.dtype == tf.float32
 
     @pytest.mark.parametrize("wanted", ["mode", "params", "config", "config, mode, params"])
-    def test_it_gets_what_it_asks_for(self, seen: Seen, wanted: str) -> None:
+    def test_gets_requested_arguments(self, seen: Seen, wanted: str) -> None:
         given: dict[str, Any] = {}
 
         def mode(mode: str) -> Any:
@@ -477,7 +471,7 @@ class TestInput:
         assert given.get("params", {"rows": 6}) == {"rows": 6}
         assert isinstance(given.get("config", RunConfig()), RunConfig)
 
-    def test_forms_of_functions(self, seen: Seen) -> None:
+    def test_kinds_of_callables(self, seen: Seen) -> None:
         def rows(count: int, mode: str = "?") -> Any:
             assert mode == "train"
             return tf.zeros([count])
@@ -494,7 +488,7 @@ class TestInput:
         assert seen.run(Callable_()).features.shape == [6]
         assert seen.run(default).features.shape == [3]
 
-    def test_the_graph_has_the_seed_of_the_config(self, seen: Seen) -> None:
+    def test_graph_seed_comes_from_config(self, seen: Seen) -> None:
         seeds = []
 
         def input_fn() -> Any:
@@ -504,7 +498,7 @@ class TestInput:
         seen.run(input_fn)
         assert seeds == [8]  # and it is called once
 
-    def test_a_dataset_is_no_function(self, seen: Seen) -> None:
+    def test_dataset_is_not_callable(self, seen: Seen) -> None:
         with pytest.raises(TypeError, match=r"(?s)input_fn must be a function.*lambda: dataset"):
             seen.run(features_of(3)())  # type: ignore[arg-type]
 
@@ -524,13 +518,13 @@ def step_spec(mode: str, **changes: Any) -> EstimatorSpec:
 
 
 class TestModelFn:
-    def test_with_few_arguments(self, tmp_path: Path) -> None:
+    def test_fewer_arguments(self, tmp_path: Path) -> None:
         def model_fn(features: Any) -> EstimatorSpec:
             return step_spec("train")
 
         Estimator(model_fn, tmp_path).train(no_input, steps=1)
 
-    def test_with_keywords_of_its_own(self, tmp_path: Path) -> None:
+    def test_own_keyword_arguments(self, tmp_path: Path) -> None:
         def model_fn(features: Any, labels: Any, mode: str, units: int, rate: float) -> Any:
             assert (units, rate) == (4, 0.1)
             return step_spec(mode)
@@ -538,7 +532,7 @@ class TestModelFn:
         bound = functools.partial(model_fn, units=4, rate=0.1)
         Estimator(bound, tmp_path).train(no_input, steps=1)
 
-    def test_method_and_object(self, tmp_path: Path) -> None:
+    def test_method_and_callable_object(self, tmp_path: Path) -> None:
         class Model:
             def build(self, features: Any, mode: str) -> EstimatorSpec:
                 return step_spec(mode)
@@ -548,7 +542,7 @@ class TestModelFn:
         for model_fn in (Model().build, Model()):
             Estimator(model_fn, tmp_path).train(no_input, steps=1)
 
-    def test_the_bound_function(self, tmp_path: Path) -> None:
+    def test_bound_method(self, tmp_path: Path) -> None:
         estimator = counting.estimator(tmp_path, by=3)
         with tf.Graph().as_default():
             tf.train.create_global_step()
@@ -587,7 +581,7 @@ class TestModelFn:
             ),
         ],
     )
-    def test_what_evaluation_needs(
+    def test_evaluation_requirements(
         self, tmp_path: Path, changes: dict[str, Any], error: type[Exception], message: str
     ) -> None:
         def model_fn(features: Any, mode: str) -> EstimatorSpec:
@@ -597,7 +591,7 @@ class TestModelFn:
         with pytest.raises(error, match=message):
             estimator.evaluate(no_input)
 
-    def test_what_prediction_needs(self, tmp_path: Path) -> None:
+    def test_prediction_requirements(self, tmp_path: Path) -> None:
         def model_fn(features: Any, mode: str) -> EstimatorSpec:
             return step_spec(mode, predictions=lambda: None)
 
@@ -605,7 +599,7 @@ class TestModelFn:
         with pytest.raises(ValueError, match=r"Missing predictions\."):
             next(estimator.predict(no_input))
 
-    def test_a_loss_of_one_element_is_a_scalar(self, tmp_path: Path) -> None:
+    def test_one_element_loss_is_scalar(self, tmp_path: Path) -> None:
         def model_fn(features: Any, mode: str) -> EstimatorSpec:
             return step_spec(mode, loss=lambda: tf.ones([1, 1]))
 
@@ -613,7 +607,7 @@ class TestModelFn:
         Estimator(model_fn, tmp_path).train(no_input, [recorder], steps=2)
         assert recorder.losses == [1.0, 1.0]
 
-    def test_train_op_may_be_a_variable_or_a_tensor(self, tmp_path: Path) -> None:
+    def test_train_op_may_be_variable_or_tensor(self, tmp_path: Path) -> None:
         def model_fn(features: Any, mode: str) -> EstimatorSpec:
             counted = tf.assign_add(tf.train.get_global_step(), 1)
             with tf.control_dependencies([counted]):
@@ -622,7 +616,7 @@ class TestModelFn:
         estimator = Estimator(model_fn, tmp_path).train(no_input, steps=2)
         assert estimator.get_variable_value("global_step") == 2
 
-    def test_local_variables_start_anew(self, tmp_path: Path) -> None:
+    def test_local_variables_are_reinitialized(self, tmp_path: Path) -> None:
         def model_fn(features: Any, mode: str) -> EstimatorSpec:
             batches = tf.get_variable(
                 "batches", [], initializer=tf.zeros_initializer(), collections=["local_variables"]
@@ -636,7 +630,7 @@ class TestModelFn:
         assert recorder.losses == [1, 2, 1, 2]
 
 
-def test_hooks_find_the_loss_of_training_among_the_losses() -> None:
+def test_hooks_find_loss_in_collection() -> None:
     found: list[Any] = []
 
     class Hook(tf.train.SessionRunHook):
@@ -675,7 +669,7 @@ def test_metrics_may_be_strings_and_are_sorted(tmp_path: Path) -> None:
     assert list(results) == ["answer", "loss", "word", "global_step"]
 
 
-def test_evaluations_with_a_saver_of_their_own_start_at_the_first_element(tmp_path: Path) -> None:
+def test_evaluation_with_own_saver_starts_at_first_element(tmp_path: Path) -> None:
     """The training saves the position of the same data."""
 
     def model_fn(features: Any, mode: str) -> EstimatorSpec:

@@ -1,4 +1,4 @@
-"""What estimators are given and give back: parameters, steps, metrics of any structure."""
+"""Arguments and results of estimators: parameters, steps, metrics of any structure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Parameters:
         self.rates = [1]
 
 
-def test_parameters_are_any_object_and_copied_deeply(tmp_path: Path) -> None:
+def test_params_are_deep_copied(tmp_path: Path) -> None:
     given = Parameters()
     seen = []
 
@@ -69,7 +69,7 @@ def test_parameters_are_any_object_and_copied_deeply(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("steps", [0, -1, -0.5, float("nan"), float("inf"), True, "3"])
-def test_steps_are_a_number_above_0(steps: Any, tmp_path: Path) -> None:
+def test_steps_must_be_positive(steps: Any, tmp_path: Path) -> None:
     estimator = Estimator(constant_model(1.0), tmp_path)
     with pytest.raises(ValueError, match="Must specify steps > 0"):
         estimator.train(rows, steps=steps)
@@ -83,7 +83,7 @@ def test_steps_are_a_number_above_0(steps: Any, tmp_path: Path) -> None:
         tf.estimator.EvalSpec(rows, steps=steps)
 
 
-def test_numbers_of_any_type_are_steps(tmp_path: Path) -> None:
+def test_steps_of_any_integer_type(tmp_path: Path) -> None:
     estimator = Estimator(constant_model(1.0), tmp_path, RunConfig(**QUIET))
     estimator.train(rows, steps=np.int64(2))
     estimator.train(rows, steps=1e0)  # type: ignore[arg-type]
@@ -94,7 +94,7 @@ def test_numbers_of_any_type_are_steps(tmp_path: Path) -> None:
     assert tf.estimator.EvalSpec(rows, steps=0.5).steps == 1
 
 
-def test_a_config_that_is_not_chief(tmp_path: Path) -> None:
+def test_non_chief_config(tmp_path: Path) -> None:
     class Worker(RunConfig):
         @property
         def is_chief(self) -> bool:
@@ -121,7 +121,7 @@ def test_a_config_that_is_not_chief(tmp_path: Path) -> None:
     assert estimator.latest_checkpoint() is None
 
 
-def test_an_evaluator_does_not_train(tmp_path: Path) -> None:
+def test_evaluator_does_not_train(tmp_path: Path) -> None:
     class Evaluator(RunConfig):
         @property
         def task_type(self) -> str:
@@ -131,7 +131,7 @@ def test_an_evaluator_does_not_train(tmp_path: Path) -> None:
         Estimator(constant_model(1.0), tmp_path, Evaluator()).train(rows, steps=1)
 
 
-def test_summaries_of_the_model_are_written(tmp_path: Path) -> None:
+def test_model_summaries_are_written(tmp_path: Path) -> None:
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
         tf.summary.scalar("own", tf.reduce_sum(features["x"]))
         return constant_model(1.0)(features, labels, mode)  # type: ignore[no-any-return]
@@ -148,7 +148,7 @@ def test_summaries_of_the_model_are_written(tmp_path: Path) -> None:
     assert "loss" in tags(tmp_path)
 
 
-def test_metrics_are_nested_vectors_and_summaries(tmp_path: Path) -> None:
+def test_nested_metrics_and_summaries(tmp_path: Path) -> None:
     def metrics() -> Any:
         nested = ((tf.constant(2.0), tf.constant(1)), tf.constant(3.0, tf.float64))
         image = tf.summary.image("image", tf.zeros([3, 2, 2, 1]), collections=[])
@@ -177,7 +177,7 @@ def test_metrics_are_nested_vectors_and_summaries(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "export"])
-def test_warm_started_and_never_trained(kind: str, tmp_path: Path) -> None:
+def test_warm_started_but_never_trained(kind: str, tmp_path: Path) -> None:
     def receiver() -> Any:
         x = {"x": tf.placeholder(tf.float32, [None])}
         return tf.estimator.export.ServingInputReceiver(x, x)
@@ -199,14 +199,14 @@ def test_warm_started_and_never_trained(kind: str, tmp_path: Path) -> None:
     assert (found["mean"], found["global_step"]) == (43.0, 2)
 
 
-def test_without_a_warm_start_there_is_a_checkpoint(tmp_path: Path) -> None:
+def test_checkpoint_is_required_without_warm_start(tmp_path: Path) -> None:
     estimator = Estimator(constant_model(1.0), tmp_path)
     with pytest.raises(ValueError, match="Could not find trained model"):
         estimator.evaluate(rows)
 
 
 @pytest.mark.parametrize("brought_by", ["init_from_checkpoint", "init_fn", "no variables"])
-def test_a_model_that_brings_its_values_needs_no_training(brought_by: str, tmp_path: Path) -> None:
+def test_model_with_initial_values_needs_no_training(brought_by: str, tmp_path: Path) -> None:
     first = Estimator(constant_model(42.0), tmp_path / "first", RunConfig(**QUIET))
     first.train(rows, steps=3)
 
@@ -234,7 +234,7 @@ def test_a_model_that_brings_its_values_needs_no_training(brought_by: str, tmp_p
         estimator.export_saved_model(tmp_path / "exported", rows)
 
 
-def test_a_model_of_other_shapes_is_refused_in_tensorflows_words(tmp_path: Path) -> None:
+def test_shape_mismatch_uses_tensorflow_message(tmp_path: Path) -> None:
     Estimator(constant_model(1.0), tmp_path, RunConfig(**QUIET)).train(rows, steps=1)
 
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
@@ -249,7 +249,7 @@ def test_a_model_of_other_shapes_is_refused_in_tensorflows_words(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_keys_of_features_of_several_kinds(tmp_path: Path) -> None:
+def test_feature_keys_of_mixed_types(tmp_path: Path) -> None:
     def given() -> Any:
         return {"a": tf.constant([1.0]), 42: tf.constant([43.0])}, None
 
@@ -269,7 +269,7 @@ def test_keys_of_features_of_several_kinds(tmp_path: Path) -> None:
     assert served({"a": [1.0], "b": [2.0]})["output"].tolist() == [3.0]
 
 
-def test_a_single_tensor_of_predictions_is_exported_for_evaluation(tmp_path: Path) -> None:
+def test_single_prediction_tensor_is_exported_for_evaluation(tmp_path: Path) -> None:
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
         made = constant_model(1.0)(features, labels, mode)
         return made._replace(predictions=made.predictions["x"])  # type: ignore[no-any-return]

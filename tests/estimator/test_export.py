@@ -1,4 +1,4 @@
-"""`export_saved_model` and `load_predictor`: folders, signatures, answers, kinds of models."""
+"""`export_saved_model` and `load_predictor`: folders, signatures, results, kinds of models."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def parsing() -> Path:
 
 
 @pytest.mark.slow
-def test_predictor_answers_as_the_estimator(model: Any, folder: Path) -> None:
+def test_predictor_matches_estimator(model: Any, folder: Path) -> None:
     expected = list(model.predict(input_fn))
     with load_predictor(folder) as predictor:
         found = predictor(batch(0, 24), signature="predict")
@@ -78,7 +78,7 @@ def test_predictor_answers_as_the_estimator(model: Any, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_batches_of_any_size_take_few_compilations(folder: Path) -> None:
+def test_batch_sizes_share_few_compilations(folder: Path) -> None:
     with load_predictor(folder) as predictor:
         whole = predictor(batch(0, 24))["logits"]
         for size in (1, 2, 3, 5, 7, 8, 13, 16):
@@ -90,6 +90,7 @@ def test_batches_of_any_size_take_few_compilations(folder: Path) -> None:
         assert sum(counts.values()) == 6  # batches of 1, 2, 4, 8, 16 and 32
 
 
+@pytest.mark.slow
 def test_examples_are_parsed_and_classified(parsing: Path, model: Any) -> None:
     features = {"x": [0.5, 1.0, -1.0], "word": [b"a"], "name": [b"v"]}
     example = tf.train.Example()
@@ -115,7 +116,7 @@ def test_examples_are_parsed_and_classified(parsing: Path, model: Any) -> None:
     }
 
 
-def test_each_device_segment_is_stablehlo_of_any_batch(folder: Path) -> None:
+def test_device_segments_are_stablehlo_of_any_batch_size(folder: Path) -> None:
     content = json.loads((folder / "signature.json").read_text())
     assert [graph["rows_alone"] for graph in content["graphs"]] == [True, True]
     assert content["graphs"][1]["modules"] == {}  # for inputs of shapes that modules do not take
@@ -125,7 +126,7 @@ def test_each_device_segment_is_stablehlo_of_any_batch(folder: Path) -> None:
     assert program.platforms == ("cpu", "cuda", "tpu")
 
 
-def test_example_request_is_answered_by_the_example_response(folder: Path) -> None:
+def test_example_request_gives_example_response(folder: Path) -> None:
     request = json.loads((folder / "example_request.json").read_text())
     response = json.loads((folder / "example_response.json").read_text())
     assert request["signature_name"] == "serving_default"
@@ -139,7 +140,7 @@ def test_example_request_is_answered_by_the_example_response(folder: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("parse", [False, True])
-def test_old_scripts_load_it_in_tensorflow_s_node_types(parse: bool) -> None:
+def test_tensorflow_1_scripts_load_exports(parse: bool) -> None:
     """TensorFlow 2.15.1 loads such a model and answers the same: checked by hand."""
     from estimatorkit.compat.predictor import from_saved_model
     from estimatorkit.interop.graphdef import is_from_tensorflow
@@ -163,7 +164,7 @@ def test_old_scripts_load_it_in_tensorflow_s_node_types(parse: bool) -> None:
 
 
 @pytest.mark.slow
-def test_loading_needs_no_code_of_the_model(folder: Path, tmp_path: Path) -> None:
+def test_loading_needs_no_model_code(folder: Path, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     shutil.copytree(folder, moved)
     program = (
@@ -182,7 +183,7 @@ def test_loading_needs_no_code_of_the_model(folder: Path, tmp_path: Path) -> Non
     assert not premade
 
 
-def test_predictors_are_used_from_several_threads(folder: Path) -> None:
+def test_concurrent_predictors(folder: Path) -> None:
     with load_predictor(folder) as predictor:
         expected = predictor(batch(0, 8))["logits"]
         wrong: list[Any] = []
@@ -201,7 +202,7 @@ def test_predictors_are_used_from_several_threads(folder: Path) -> None:
         assert not wrong
 
 
-def test_wrong_requests_say_what_is_wanted(folder: Path) -> None:
+def test_wrong_requests_raise(folder: Path) -> None:
     with load_predictor(folder) as predictor:
         inputs = batch(0, 2)
         for changed, words in (
@@ -223,7 +224,7 @@ def test_wrong_requests_say_what_is_wanted(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_folders_are_whole_unique_and_increase(
+def test_folders_are_complete_unique_and_increasing(
     model: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert time.time() - 3600 < int(folder.name) < time.time() + 60
@@ -243,7 +244,7 @@ def test_folders_are_whole_unique_and_increase(
     assert {each.name for each in base.iterdir()} == {"9000000000", again.name}
 
 
-def test_names_are_given_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_is_renamed_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is killed leaves no empty version; whoever comes second takes the next name."""
     (tmp_path / "7" / "theirs").mkdir(parents=True)
     written = tmp_path / "7.tmp-1-00000000"
@@ -262,7 +263,7 @@ def test_names_are_given_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert {each.name for each in tmp_path.glob("*/*")} == {"theirs", "ours"}
 
 
-def test_an_export_that_answers_otherwise_is_refused(
+def test_export_with_different_results_is_refused(
     model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = Predictor.answers
@@ -278,7 +279,7 @@ def test_an_export_that_answers_otherwise_is_refused(
 
 
 @pytest.mark.slow
-def test_vocabulary_files_are_not_needed_any_more(tmp_path: Path) -> None:
+def test_vocabulary_files_are_embedded(tmp_path: Path) -> None:
     vocabulary = tmp_path / "words.txt"
     vocabulary.write_text("a\nb\n")
     estimator = classifier(tmp_path / "model", vocabulary)
@@ -344,7 +345,7 @@ def _raw() -> Any:
 
 
 @pytest.mark.slow
-def test_shapes_tables_and_integers_of_a_model_fn(tmp_path: Path) -> None:
+def test_shapes_tables_and_integers_of_model_fn(tmp_path: Path) -> None:
     estimator = _estimator(tmp_path / "model", _model_fn)
     folder = Path(export_saved_model(estimator, str(tmp_path / "out"), _raw).decode())
     weights = estimator.get_variable_value("w")
@@ -407,7 +408,7 @@ def _summed(features: Any, labels: Any, mode: str, params: Any) -> Any:
 
 @pytest.mark.parametrize("rows", [1, 2, 5])
 @sweep("mixes", [False, True], quick=1)
-def test_example_inputs_may_have_any_number_of_rows(rows: int, mixes: bool, tmp_path: Path) -> None:
+def test_example_inputs_of_any_row_count(rows: int, mixes: bool, tmp_path: Path) -> None:
     estimator = _estimator(tmp_path / "model", functools.partial(_summed, params={"mixes": mixes}))
     given = {key: np.arange(2.0 * rows).reshape(rows, 2) for key in ("x", "more")}
     folder = estimator.export_saved_model(tmp_path / "out", _two_inputs, example_inputs=given)
@@ -423,7 +424,7 @@ def test_example_inputs_may_have_any_number_of_rows(rows: int, mixes: bool, tmp_
     assert len(request.get("instances", request.get("inputs", {}).get("x"))) == rows
 
 
-def test_example_inputs_of_other_names_are_refused(tmp_path: Path) -> None:
+def test_example_inputs_of_other_names_raise(tmp_path: Path) -> None:
     estimator = _estimator(tmp_path / "model", _model_fn)
     with pytest.raises(ValueError, match=r"do not match any signature(.|\n)*\['half'\]"):
         estimator.export_saved_model(
@@ -433,7 +434,7 @@ def test_example_inputs_of_other_names_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_layers_know_the_mode_they_are_exported_in(tmp_path: Path) -> None:
+def test_layers_see_exported_mode(tmp_path: Path) -> None:
     """Also those that are not told: a graph that is exported to be trained has dropout."""
     told = []
 
@@ -455,7 +456,7 @@ def test_layers_know_the_mode_they_are_exported_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_random_numbers_are_drawn_where_it_is_served(tmp_path: Path) -> None:
+def test_random_numbers_are_drawn_while_serving(tmp_path: Path) -> None:
     def noisy(features: Any, labels: Any, mode: str) -> Any:
         if mode != tf.estimator.ModeKeys.PREDICT:
             return _model_fn(features, labels, mode)
@@ -473,7 +474,7 @@ def test_random_numbers_are_drawn_where_it_is_served(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_modes_are_exported_together(tmp_path: Path) -> None:
+def test_all_modes_in_one_export(tmp_path: Path) -> None:
     estimator = _estimator(tmp_path / "model", _model_fn)
     with tf.Graph().as_default():
         supervised = build_raw_supervised_input_receiver_fn(
@@ -499,7 +500,7 @@ def test_all_modes_are_exported_together(tmp_path: Path) -> None:
         assert predictor({"x": [[1.0, 1.0]]})["value"].shape == (1, 1)
 
 
-def test_models_that_cannot_be_served_say_why(tmp_path: Path) -> None:
+def test_unsupported_models_raise(tmp_path: Path) -> None:
     estimator = _estimator(tmp_path / "model", _model_fn)
 
     def forgotten() -> Any:

@@ -33,7 +33,7 @@ def _names(signature: Any) -> tuple[dict[str, str], dict[str, str], str]:
     return inputs, outputs, signature.method_name
 
 
-def test_classification_gives_classes_and_scores() -> None:
+def test_classification_output() -> None:
     scores = tf.placeholder(tf.float32, [None, 3], name="scores")
     classes = tf.placeholder(tf.string, [None, 3], name="classes")
     output = export.ClassificationOutput(scores, classes)
@@ -49,7 +49,7 @@ def test_classification_gives_classes_and_scores() -> None:
     }
 
 
-def test_regression_gives_outputs() -> None:
+def test_regression_output() -> None:
     value = tf.placeholder(tf.float32, [None, 1], name="value")
     output = export.RegressionOutput(value=value)
     assert output.value is value
@@ -60,7 +60,7 @@ def test_regression_gives_outputs() -> None:
     )
 
 
-def test_prediction_keeps_names_and_joins_tuples() -> None:
+def test_predict_output_names_and_tuples() -> None:
     x, y = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.int64, name="y")
     assert set(export.PredictOutput(x).outputs) == {"output"}
     output = export.PredictOutput({"y": y, ("head", "logits"): x})
@@ -85,7 +85,7 @@ def test_only_examples_can_be_classified(kind: str) -> None:
             output.as_signature_def(inputs)
 
 
-def test_wrong_tensors_are_refused() -> None:
+def test_wrong_tensors_raise() -> None:
     ids = tf.placeholder(tf.int64, [None])
     with pytest.raises(ValueError, match="Classification scores must be a float32 Tensor"):
         export.ClassificationOutput(scores=ids)
@@ -120,8 +120,8 @@ def test_supervised_outputs_have_prefixes() -> None:
         export.EvalOutput(metrics={"mean": (1.0, tf.no_op())})
 
 
-def test_the_names_of_tensorflow_are_there() -> None:
-    import estimatorkit.compat.v1 as v1
+def test_public_names() -> None:
+    import estimatorkit as v1
 
     assert importlib.import_module("estimatorkit.compat.v1.estimator.export").PredictOutput is (
         export.PredictOutput

@@ -1,4 +1,4 @@
-"""Exported models that somebody made up: refused, and nothing outside their folder is touched.
+"""Crafted exports are refused, and nothing outside their folder is touched.
 
 The sha256 of files tell of accidents; whoever makes up a model writes those that fit (`_sign`).
 """
@@ -76,7 +76,7 @@ def _put_graph(model: Path, graph: Any) -> None:
 # -- files
 
 
-def test_what_is_signed_again_is_read(model: Path) -> None:
+def test_re_signed_export_is_read(model: Path) -> None:
     _sign(model)
     assert _ask(model)["logits"].shape == (1, 3)
 
@@ -88,7 +88,7 @@ def test_what_is_signed_again_is_read(model: Path) -> None:
         *("serving/weights/MANIFEST.json", "serving/weights/variables-00000-of-00001.safetensors"),
     ],
 )
-def test_each_file_is_checked(model: Path, name: str) -> None:
+def test_every_file_is_checked(model: Path, name: str) -> None:
     path = model / name
     data = path.read_bytes()
     middle = len(data) // 2
@@ -119,7 +119,7 @@ def test_links_are_not_followed(model: Path, tmp_path: Path, name: str) -> None:
     _refused(model, "link|plain")
 
 
-def test_pipes_and_folders_are_no_files(model: Path) -> None:
+def test_pipes_and_folders_are_refused(model: Path) -> None:
     (model / "serving" / "graph-0.pb").unlink()
     os.mkfifo(model / "serving" / "graph-0.pb")
     _refused(model, "not a regular file")
@@ -141,12 +141,12 @@ def test_pipes_and_folders_are_no_files(model: Path) -> None:
         "{",
     ],
 )
-def test_other_json_is_refused(model: Path, text: str) -> None:
+def test_invalid_json_is_refused(model: Path, text: str) -> None:
     (model / SIGNATURE).write_bytes(text.encode("utf-8", "surrogatepass"))
     _refused(model)
 
 
-def test_a_signature_that_is_too_large_is_not_read(model: Path) -> None:
+def test_oversized_signature_is_not_read(model: Path) -> None:
     with open(model / SIGNATURE, "ab") as file:
         file.truncate(1 << 40)
     _refused(model, "too large")
@@ -196,7 +196,7 @@ _X = ("signatures", "predict", "inputs", "x")
         _set("code", "import os"),
     ],
 )
-def test_what_a_signature_may_not_say(model: Path, change: Any) -> None:
+def test_invalid_signatures_are_refused(model: Path, change: Any) -> None:
     _sign(model, change)
     with (
         pytest.raises(errors.DataLossError),
@@ -220,7 +220,7 @@ def test_newer_versions_are_named(model: Path, monkeypatch: pytest.MonkeyPatch) 
     read_module.cache_clear()
 
 
-def test_programs_of_other_platforms_are_named(model: Path) -> None:
+def test_other_platforms_are_named(model: Path) -> None:
     program = jax.export.export(jax.jit(lambda x: [x[0]]), platforms=["tpu"])(
         [jax.ShapeDtypeStruct((2,), np.float32)]
     )
@@ -241,7 +241,7 @@ def _weights(model: Path, change: Callable[[dict[str, Any]], None]) -> None:
     write_contents(folder, tensors, {}, 1 << 30)
 
 
-def test_weights_must_fit_the_graph(model: Path, tmp_path: Path) -> None:
+def test_weights_must_fit_graph(model: Path, tmp_path: Path) -> None:
     with load_predictor(model) as predictor:
         name = predictor._contents.graphs[0].variables[0]
     _weights(model, lambda tensors: tensors.update({"variable/../../x": np.zeros(3)}))
@@ -253,7 +253,7 @@ def test_weights_must_fit_the_graph(model: Path, tmp_path: Path) -> None:
     _refused(model, "there is no")
 
 
-def test_tensors_larger_than_their_file_take_no_memory(model: Path) -> None:
+def test_tensors_larger_than_file_allocate_nothing(model: Path) -> None:
     folder = model / "serving" / "weights"
     shard = "variables-00000-of-00001.safetensors"
     for header in (
@@ -282,7 +282,7 @@ def _with_node(model: Path, node: Any) -> None:
     _put_graph(model, graph)
 
 
-def test_operations_that_reach_outside_are_refused(model: Path, tmp_path: Path) -> None:
+def test_operations_with_effects_are_refused(model: Path, tmp_path: Path) -> None:
     target = tmp_path / "written"
     with tf.Graph().as_default():
         name = tf.constant(str(target))
@@ -311,7 +311,7 @@ def test_operations_that_reach_outside_are_refused(model: Path, tmp_path: Path) 
     assert not target.exists()
 
 
-def test_operations_in_attributes_are_refused_too(model: Path, tmp_path: Path) -> None:
+def test_operations_in_attributes_are_refused(model: Path, tmp_path: Path) -> None:
     with tf.Graph().as_default():
         texts = [tf.constant([str(tmp_path / "written")]), tf.constant(["x"])]
         nodes = [node_def_of(each.op) for each in texts]
@@ -341,7 +341,7 @@ def test_attributes_are_data(model: Path) -> None:
         (model / "serving" / "graph-0.pb").write_bytes(original)
 
 
-def test_constants_larger_than_what_they_list_take_no_memory(model: Path) -> None:
+def test_constants_larger_than_their_data_allocate_nothing(model: Path) -> None:
     graph = _graph(model)
     node = graph.node.add(name="large", op="Const")
     tensor = node.attr["value"].tensor
@@ -369,7 +369,7 @@ def test_programs_that_call_python_are_refused(model: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 100, b"not a program", b"\xff" * 1000])
-def test_programs_that_are_none_are_refused(model: Path, data: bytes) -> None:
+def test_invalid_programs_are_refused(model: Path, data: bytes) -> None:
     (model / "serving" / "module-0.stablehlo").write_bytes(data)
     _sign(model)
     _refused(model, rf"cannot be read(.|\n)*jax {jax.__version__}")
@@ -394,7 +394,7 @@ def test_nothing_is_imported_by_name(model: Path) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(place=st.floats(0, 1), size=st.integers(0, 20), new=st.binary(max_size=20))
-def test_changed_bytes_raise_errors_of_ours_only(
+def test_changed_bytes_raise_only_package_errors(
     model: Path, name: str, place: float, size: int, new: bytes
 ) -> None:
     original = (shared_export() / name).read_bytes()

@@ -1,4 +1,6 @@
-"""Exports of models with unknown dimensions: run = export = load, also for no rows at all."""
+"""Exports of models with unknown dimensions: session, export and loaded model agree, also for no
+rows.
+"""
 
 from __future__ import annotations
 
@@ -180,10 +182,8 @@ def equal(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
             np.testing.assert_allclose(array, value, 1e-5, 1e-6, err_msg=key)
 
 
-@sweep("build", MODELS, quick=4)
-def test_an_export_computes_what_the_session_does(
-    build: Callable[[], Model], tmp_path: Path
-) -> None:
+@sweep("build", MODELS, quick=1)
+def test_export_matches_session(build: Callable[[], Model], tmp_path: Path) -> None:
     built: dict[str, Any] = {}
 
     def receiver() -> Any:
@@ -224,7 +224,7 @@ def test_an_export_computes_what_the_session_does(
             equal(session.run(names, fed), wanted)
 
 
-def test_a_program_that_takes_no_empty_inputs_has_a_graph_beside_it(tmp_path: Path) -> None:
+def test_fallback_graph_for_empty_inputs(tmp_path: Path) -> None:
     def receiver() -> Any:
         x = floats(None, None)
         return tf.estimator.export.TensorServingInputReceiver(x, {"x": x})
@@ -259,7 +259,8 @@ def test_a_program_that_takes_no_empty_inputs_has_a_graph_beside_it(tmp_path: Pa
         load_predictor(folder)
 
 
-def test_vocabularies_of_one_name_from_two_folders(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_same_named_vocabularies_from_two_folders(tmp_path: Path) -> None:
     for folder, words in (("one", "x\ny\n"), ("two", "y\nz\nx\n")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "words.txt").write_text(words)

@@ -1,4 +1,4 @@
-"""Exports with inputs of a variable number of values: padding, and a bound on executables."""
+"""Exports with inputs of variable width: padding, and a bound on executables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def by_tags(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(model.export_saved_model(str(folder / "export"), receiver).decode())
 
 
-def test_widths_are_padded_where_the_model_ignores_it(by_tags: Path) -> None:
+@pytest.mark.slow
+def test_widths_are_padded_if_model_ignores_padding(by_tags: Path) -> None:
     with load_predictor(by_tags) as predictor:
         assert predictor.signature().pads == {"ids": -1, "tags": ""}
         for width in range(1, 65):
@@ -52,6 +53,7 @@ def test_widths_are_padded_where_the_model_ignores_it(by_tags: Path) -> None:
         assert compilations(predictor) <= 14  # powers of two, in pairs
 
 
+@pytest.mark.slow
 def test_rows_of_different_lengths(by_tags: Path) -> None:
     rows: list[Any] = [
         {"tags": ["a"], "ids": [1, 2, 3]},
@@ -87,7 +89,7 @@ def by_mean(folder: Path, combine: Any, dtype: Any) -> Path:
 
 
 @pytest.mark.parametrize("combine", ["mean", "sum", "size"])
-def test_what_padding_would_change_is_not_padded(combine: str, tmp_path: Path) -> None:
+def test_significant_padding_is_not_added(combine: str, tmp_path: Path) -> None:
     functions = {
         "mean": lambda x: tf.reduce_mean(x, 1),
         "sum": lambda x: tf.reduce_sum(x, 1),
@@ -100,9 +102,8 @@ def test_what_padding_would_change_is_not_padded(combine: str, tmp_path: Path) -
         assert predictor({"x": [[1, 2, 3]]})["y"].tolist() == [expected]
 
 
-def test_executables_of_many_widths_are_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.slow
+def test_executables_per_width_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predictors, "_MOST_EXECUTABLES", 4)
     folder = by_mean(tmp_path, lambda x: tf.reduce_mean(x, 1), tf.float32)
     with load_predictor(folder) as predictor:

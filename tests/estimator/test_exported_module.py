@@ -1,4 +1,4 @@
-"""`ExportedModule`: a program in a graph gives what the function gave, for the inputs it takes."""
+"""`ExportedModule`: a compiled program in a graph matches the function it was made from."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_value_and_shape() -> None:
             np.testing.assert_array_equal(session.run(y, {x: given}), given * 2 + 1)
 
 
-def test_other_inputs_are_refused() -> None:
+def test_other_inputs_raise() -> None:
     module = np.frombuffer(program(), np.uint8)
     for wrong in (tf.zeros([3]), tf.zeros([2, 3], tf.float64)):
         with pytest.raises(ValueError, match="a program takes other inputs"):

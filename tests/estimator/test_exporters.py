@@ -1,4 +1,4 @@
-"""Exporters: which models are exported, which stay, and what the best one is remembered as."""
+"""Exporters: which models are exported, which are kept, and what the best exporter remembers."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def test_arguments_reach_export_saved_model(model: Model) -> None:
     ]
 
 
-def test_the_final_exporter_exports_once(model: Model) -> None:
+def test_final_exporter_exports_once(model: Model) -> None:
     exporter = FinalExporter("final", receiver)
     assert export(model, exporter, 1) is None
     assert export(model, exporter, 2, final=True) is not None
     assert len(model.calls) == 1
 
 
-def test_the_latest_stay(model: Model) -> None:
+def test_latest_are_kept(model: Model) -> None:
     exporter = LatestExporter("latest", receiver, exports_to_keep=2)
     folder = Path(model.model_dir, "export", "latest")
     (folder / "notes").mkdir(parents=True)
@@ -118,7 +118,7 @@ def test_the_latest_stay(model: Model) -> None:
     assert len(kept(model, everything)) == 8
 
 
-def test_a_clock_that_goes_back_removes_no_new_export(model: Model) -> None:
+def test_clock_set_back_removes_no_new_export(model: Model) -> None:
     exporter = LatestExporter("latest", receiver, exports_to_keep=2)
     for clock in (1_700_000_000, 1_700_000_100):
         model.clock = clock
@@ -129,7 +129,7 @@ def test_a_clock_that_goes_back_removes_no_new_export(model: Model) -> None:
 
 
 @pytest.mark.parametrize("kind", [LatestExporter, BestExporter])
-def test_oldest_go_whatever_an_estimator_says_of_its_export(kind: Any, tmp_path: Path) -> None:
+def test_oldest_are_removed_whatever_estimator_returns(kind: Any, tmp_path: Path) -> None:
     for version in range(1_700_000_000, 1_700_000_004):
         (tmp_path / str(version)).mkdir()
     estimator = mock.Mock(spec=Estimator, model_dir=str(tmp_path))
@@ -153,7 +153,7 @@ def test_oldest_go_whatever_an_estimator_says_of_its_export(kind: Any, tmp_path:
         ({"metric": "label/mean", "mode": "max"}, "label/mean", [0.3, 0.4, 0.4, 0.35, 0.5]),
     ],
 )
-def test_what_is_better_is_exported(
+def test_better_model_is_exported(
     arguments: Any, metric: str, values: Sequence[float], model: Model
 ) -> None:
     exporter = BestExporter("best", receiver, **arguments)
@@ -164,7 +164,7 @@ def test_what_is_better_is_exported(
     assert exported == [True, True, False, False, True]
 
 
-def test_pain_point_08_the_metric_has_a_name(model: Model) -> None:
+def test_pain_point_08_metric_has_a_name(model: Model) -> None:
     exporter = BestExporter("best", receiver, metric="acuracy", mode="max")
     with pytest.raises(ValueError, match=r"no metric 'acuracy'") as error:
         export(model, exporter, accuracy=np.float32(0.5), auc=np.float32(0.6), matrix=np.eye(2))
@@ -196,7 +196,7 @@ def test_pain_point_08_the_metric_has_a_name(model: Model) -> None:
     ],
     ids=["metric", "compare_fn"],
 )
-def test_pain_point_07_no_worse_model_after_a_restart(
+def test_pain_point_07_no_worse_model_after_restart(
     arguments: Any, memory: str, model: Model
 ) -> None:
     """TensorFlow exports the first model after a restart, better or not."""
@@ -214,7 +214,7 @@ def test_pain_point_07_no_worse_model_after_a_restart(
     assert exported == [True, True, False, False, True]
 
 
-def test_the_first_model_is_exported_whatever_was_evaluated_before(model: Model) -> None:
+def test_first_model_is_always_exported(model: Model) -> None:
     writer = MetricsWriter(f"{model.model_dir}/eval")
     writer.write(1, {"loss": 0.5})
     writer.close()
@@ -224,7 +224,7 @@ def test_the_first_model_is_exported_whatever_was_evaluated_before(model: Model)
     assert export(model, exporter, 4, loss=0.9) is not None
 
 
-def test_what_is_remembered(model: Model) -> None:
+def test_remembered_state(model: Model) -> None:
     exporter = BestExporter("best", receiver, metric="auc")
     export(model, exporter, 3, auc=np.float32(0.5), loss=np.float32(2), rows=np.eye(2))
     content = json.loads(Path(model.model_dir, "export/best/best.json").read_text())
@@ -232,7 +232,7 @@ def test_what_is_remembered(model: Model) -> None:
     assert (content["step"], content["metrics"]) == (3, {"auc": 0.5, "loss": 2.0, "global_step": 3})
 
 
-def test_an_export_that_fails_is_not_the_best(model: Model) -> None:
+def test_failed_export_is_not_best(model: Model) -> None:
     """It is written down before; what follows is compared with what is really there."""
     exporter = BestExporter("best", receiver)
     export(model, exporter, 1, loss=5.0)
@@ -246,7 +246,7 @@ def test_an_export_that_fails_is_not_the_best(model: Model) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"metrics": 3}', b"\xff", b"[" * 9999])
-def test_a_damaged_memory_is_passed_over(
+def test_damaged_state_is_ignored(
     content: bytes, model: Model, caplog: pytest.LogCaptureFixture
 ) -> None:
     exporter = BestExporter("best", receiver, metric="loss")
@@ -260,7 +260,7 @@ def test_a_damaged_memory_is_passed_over(
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.floats(-3, 3) | st.just(float("nan")), st.booleans()), max_size=12))
-def test_exports_are_the_running_best(
+def test_exports_are_running_best(
     tmp_path_factory: pytest.TempPathFactory, evaluations: list[tuple[float, bool]]
 ) -> None:
     """With restarts anywhere in between: `True` begins a new process."""
@@ -285,7 +285,7 @@ def test_exports_are_the_running_best(
         *[("false_negatives", "min"), ("true_positives", "max"), ("log_loss", "min")],
     ],
 )
-def test_names_tell_which_way_is_better(metric: str, mode: str) -> None:
+def test_metric_names_imply_direction(metric: str, mode: str) -> None:
     assert MetricMonitor(metric).mode == mode
     assert str(MetricMonitor(metric)) == f"{metric} ({mode})"
 
@@ -293,7 +293,7 @@ def test_names_tell_which_way_is_better(metric: str, mode: str) -> None:
 # -- with a real estimator
 
 
-def test_real_models_are_exported(tmp_path: Path) -> None:
+def test_exports_real_models(tmp_path: Path) -> None:
     """The best model is that of step 20; what is served computes with its variables."""
     estimator = scripted.estimator(tmp_path, [9, 5, 3, 4, 6, 7], keep_checkpoint_max=1)
 
@@ -319,7 +319,7 @@ def test_real_models_are_exported(tmp_path: Path) -> None:
         )
 
 
-def test_the_best_is_known_where_exports_are_written_elsewhere(tmp_path: Path) -> None:
+def test_best_is_known_if_exports_are_written_elsewhere(tmp_path: Path) -> None:
     exporter = tf.estimator.BestExporter("best", lambda: None, event_file_pattern=None)
     estimator = mock.Mock(spec=tf.estimator.Estimator)
     estimator.export_saved_model.return_value = str(tmp_path / "elsewhere")

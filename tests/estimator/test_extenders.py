@@ -1,4 +1,4 @@
-"""`add_metrics` and `forward_features`: what they add, and that the rest stays as it was."""
+"""`add_metrics` and `forward_features`: what they add, and what stays unchanged."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def plain(estimator: Any) -> Any:
     return estimator.evaluate(examples), list(estimator.predict(examples))
 
 
-def test_the_weights_of_a_keras_model_are_kept() -> None:
+def test_keras_model_weights_are_kept() -> None:
     model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,), name="d")])
     model.compile("sgd", "mse")
     model.set_weights([np.array([[2.0]]), np.array([1.0])])
@@ -95,7 +95,7 @@ def test_metrics_are_added_and_replaced(estimator: Any, plain: Any) -> None:
     assert extended.model_dir == estimator.model_dir
 
 
-def test_an_extended_estimator_trains_the_same_model(estimator: Any, tmp_path: Path) -> None:
+def test_extended_estimator_trains_same_model(estimator: Any, tmp_path: Path) -> None:
     extended = add_metrics(linear(str(tmp_path)), lambda: {"one": tf.metrics.mean(1.0)})
     extended.train(lambda: examples().repeat(), steps=3)
     for name in estimator.get_variable_names():
@@ -104,7 +104,7 @@ def test_an_extended_estimator_trains_the_same_model(estimator: Any, tmp_path: P
         )
 
 
-def test_parameters_reach_input_functions(tmp_path: Path) -> None:
+def test_params_reach_input_fn(tmp_path: Path) -> None:
     def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
         loss = tf.reduce_mean(features) * params["scale"]
         train_op = tf.assign_add(tf.train.get_or_create_global_step(), 1)
@@ -118,13 +118,13 @@ def test_parameters_reach_input_functions(tmp_path: Path) -> None:
     assert (found["loss"], found["one"]) == (6.0, 1.0)
 
 
-def test_other_arguments_are_refused(estimator: Any) -> None:
+def test_invalid_arguments_raise(estimator: Any) -> None:
     with pytest.raises(ValueError, match=r"following not expected args: \['weights'\]"):
         add_metrics(estimator, lambda labels, weights: {})
 
 
 @pytest.mark.parametrize("keys", ["key", ["key", "weight"], None])
-def test_features_come_back_with_predictions(keys: Any, estimator: Any, plain: Any) -> None:
+def test_features_are_forwarded_to_predictions(keys: Any, estimator: Any, plain: Any) -> None:
     wanted = {"key"} if keys == "key" else set(keys or FEATURES)
     metrics, predictions = plain
     extended = forward_features(estimator, keys)
@@ -138,9 +138,7 @@ def test_features_come_back_with_predictions(keys: Any, estimator: Any, plain: A
         assert extended.evaluate(examples) == metrics
 
 
-def test_features_are_outputs_of_exported_models(
-    estimator: Any, plain: Any, tmp_path: Path
-) -> None:
+def test_forwarded_features_are_exported(estimator: Any, plain: Any, tmp_path: Path) -> None:
     def receiver() -> Any:
         features = {
             "x": tf.placeholder(tf.float32, [None, 1], "x"),
@@ -177,7 +175,7 @@ def test_sparse_features_become_dense(tmp_path: Path) -> None:
         next(forward_features(estimator, "word").predict(words))
 
 
-def test_what_cannot_be_forwarded_is_refused(estimator: Any) -> None:
+def test_unsupported_features_raise(estimator: Any) -> None:
     with pytest.raises(ValueError, match="should be string"):
         forward_features(estimator, ["a", 3])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="should be unique"):

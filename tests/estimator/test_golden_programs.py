@@ -1,4 +1,4 @@
-"""Programs with estimators give what TensorFlow's give: hooks, subclasses, summaries, messages."""
+"""Programs with estimators give TensorFlow's results: hooks, subclasses, summaries, messages."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ GOLDEN = json.loads(
 
 
 @sweep("name", HOOKS, quick=2)
-def test_hooks_find_the_model_in_each_of_their_methods(name: str, tmp_path: Path) -> None:
+def test_hooks_see_model_graph_in_every_method(name: str, tmp_path: Path) -> None:
     seen: dict[str, Any] = {}
     HOOKS[name](tf, str(tmp_path), seen)
     assert seen == GOLDEN["hooks"][name]
 
 
 @sweep(("way", "method"), ENDINGS, quick=3)
-def test_a_hook_ends_a_run_in_each_way(way: str, method: str, tmp_path: Path) -> None:
+def test_hook_ends_run_in_every_way(way: str, method: str, tmp_path: Path) -> None:
     found = run_ending(tf, str(tmp_path), way, method)
     expected = GOLDEN["endings"][f"{way} in {method}"]
     assert found.pop("loss") == pytest.approx(expected["loss"], rel=1e-5)
     assert found == {key: expected[key] for key in found}
 
 
-def test_between_predictions_the_default_graph_is_the_program_s(tmp_path: Path) -> None:
+def test_default_graph_between_predictions_is_callers(tmp_path: Path) -> None:
     estimator = tf.estimator.Estimator(model_fn_of(tf), tmp_path)
     estimator.train(lambda: rows(tf), steps=1)
     graph = tf.get_default_graph()
@@ -66,13 +66,13 @@ def test_subclasses_override_and_assign_private_members(name: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["_actual_eval", "_evaluate_run", "_add_meta_graph_for_mode"])
-def test_an_override_that_would_never_be_called_is_refused(name: str) -> None:
+def test_uncalled_override_is_refused(name: str) -> None:
     kind = type("Kind", (tf.estimator.Estimator,), {name: lambda self, *args: None})
     with pytest.raises(ValueError, match=f"Kind overrides {name}, which would do nothing"):
         kind(model_fn_of(tf))
 
 
-def test_an_override_that_the_class_calls_itself_is_not_refused(tmp_path: Path) -> None:
+def test_override_called_by_subclass_is_accepted(tmp_path: Path) -> None:
     class Kind(tf.estimator.Estimator):  # type: ignore[misc, name-defined]
         def _assert_members_are_not_overridden(self) -> None:
             pass
@@ -86,21 +86,21 @@ def test_an_override_that_the_class_calls_itself_is_not_refused(tmp_path: Path) 
     assert Kind(model_fn_of(tf), tmp_path).evaluate(None) == "evaluated"
 
 
-def test_an_overridden_training_does_not_run_under_a_strategy(tmp_path: Path) -> None:
+def test_overridden_training_under_strategy_raises(tmp_path: Path) -> None:
     kind = SUBCLASSES["overrides _train_model"](tf, [])
     config = tf.estimator.RunConfig(train_distribute=tf.distribute.MirroredStrategy())
     with pytest.raises(ValueError, match="Kind overrides a step of its training"):
         kind(model_fn_of(tf), tmp_path, config).train(lambda: rows(tf), steps=1)
 
 
-@sweep(("base", "name"), [(base, name) for base in BASES for name in HEADS], quick=5)
-def test_heads_override_what_tensorflow_calls(base: str, name: str, tmp_path: Path) -> None:
+@sweep(("base", "name"), [(base, name) for base in BASES for name in HEADS], quick=3)
+def test_head_overrides_are_called(base: str, name: str, tmp_path: Path) -> None:
     found = run_head(tf, version_2, str(tmp_path), name, base)
     assert found == pytest.approx(GOLDEN["heads"][f"{base}: {name}"], rel=1e-4)
 
 
-@sweep("name", SUMMARIES, quick=6)
-def test_scalars_are_written_at_the_steps_and_under_the_tags(name: str, tmp_path: Path) -> None:
+@sweep("name", SUMMARIES, quick=2)
+def test_scalar_tags_and_steps_match_tensorflow(name: str, tmp_path: Path) -> None:
     found, expected = SUMMARIES[name](tf, str(tmp_path)), GOLDEN["summaries"][name]
     for each in (found, expected):
         # Histograms of layers are on demand: see docs/differences.md.
@@ -108,5 +108,5 @@ def test_scalars_are_written_at_the_steps_and_under_the_tags(name: str, tmp_path
     assert found == expected
 
 
-def test_log_levels_are_those_of_python() -> None:
+def test_log_levels_match_python() -> None:
     assert json.loads(json.dumps(log(tf, ""))) == GOLDEN["log"]["log"]

@@ -1,4 +1,4 @@
-"""`train_and_evaluate` trains, evaluates and exports when TensorFlow does, and refuses the same."""
+"""`train_and_evaluate` trains, evaluates and exports when TensorFlow does, with the same errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_train_and_evaluate import ERRORS, SNIPPETS
 from tests.sweep import sweep
@@ -33,7 +33,7 @@ WORDS = {"latest: exports_to_keep": "`exports_to_keep`, if provided, must be a p
         *("FinalExporter", "add_metrics"),
     ],
 )
-def test_the_arguments_are_the_same(name: str) -> None:
+def test_arguments_match(name: str) -> None:
     """Those that are only here come by keyword."""
     thing = getattr(tf.estimator, name)
     spec = name.endswith("Spec")
@@ -48,7 +48,7 @@ def test_the_arguments_are_the_same(name: str) -> None:
 
 
 @sweep("snippet", SNIPPETS, ids=lambda snippet: snippet.__name__, quick=4)
-def test_the_story_is_the_same(snippet: Any, tmp_path: Path) -> None:
+def test_events_match(snippet: Any, tmp_path: Path) -> None:
     ours = snippet(tf, str(tmp_path))
     theirs = dict(GOLDEN["snippets"][snippet.__name__])
     extra = FINAL_EXPORTS.get(snippet.__name__, [])
@@ -60,9 +60,7 @@ def test_the_story_is_the_same(snippet: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_the_errors_are_the_same(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_match(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ours = error_of(lambda: ERRORS[name](tf))
     theirs = GOLDEN["errors"][name]

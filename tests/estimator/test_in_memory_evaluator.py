@@ -1,4 +1,4 @@
-"""`InMemoryEvaluatorHook`: when it evaluates, and that the training does not notice."""
+"""`InMemoryEvaluatorHook`: when it evaluates, and that training is unaffected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Losses(SessionRunHook):
 
 
 @pytest.mark.parametrize(("every", "steps"), [(100, [0, 100, 200, 250]), (125, [0, 125, 250])])
-def test_pain_point_38_it_evaluates_every_so_many_steps(
+def test_pain_point_38_evaluates_every_n_steps(
     every: int, steps: list[int], tmp_path: Path
 ) -> None:
     """Each evaluation is of the weights of its step; the loop stops for no other step."""
@@ -57,7 +57,7 @@ def test_pain_point_38_it_evaluates_every_so_many_steps(
 
 
 @pytest.mark.slow
-def test_it_counts_on_from_where_a_training_is_taken_up(tmp_path: Path) -> None:
+def test_continues_counting_after_resume(tmp_path: Path) -> None:
     estimator = scripted.estimator(tmp_path, SCORES)
     estimator.train(scripted.batches, max_steps=30)
     hook = InMemoryEvaluatorHook(estimator, lambda: scripted.batches(2), every_n_iter=20)
@@ -66,7 +66,7 @@ def test_it_counts_on_from_where_a_training_is_taken_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_training_does_not_notice(tmp_path: Path) -> None:
+def test_training_is_unaffected(tmp_path: Path) -> None:
     """Same elements and random numbers to the bit; no checkpoint more. And the hook's last numbers
     are those of `evaluate`.
     """

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a training after the current step, and save it."""
+"""Ctrl-C and SIGTERM end training after the current step and save it."""
 
 from __future__ import annotations
 
@@ -62,12 +62,11 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)]
 )
-def test_a_signal_saves_the_step_at_which_it_comes(
-    tmp_path: Path, number: signal.Signals, status: int
-) -> None:
+def test_signal_saves_current_step(tmp_path: Path, number: signal.Signals, status: int) -> None:
     process = start(tmp_path, "quick")
     process.send_signal(number)
     printed, errors = process.communicate(timeout=60)
@@ -80,7 +79,8 @@ def test_a_signal_saves_the_step_at_which_it_comes(
     assert int(load_variable(saved, "global_step")) == steps[-1] if steps else True
 
 
-def test_the_second_ends_at_once_and_the_checkpoint_before_stays(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_second_signal_ends_at_once_and_keeps_last_checkpoint(tmp_path: Path) -> None:
     process = start(tmp_path, "slow")  # it now sleeps for a minute
     process.send_signal(signal.SIGINT)
     time.sleep(0.5)
@@ -92,7 +92,7 @@ def test_the_second_ends_at_once_and_the_checkpoint_before_stays(tmp_path: Path)
     assert int(load_variable(saved, "global_step")) == 0
 
 
-def test_train_and_evaluate_resumes_after_a_signal(tmp_path: Path) -> None:
+def test_train_and_evaluate_resumes_after_signal(tmp_path: Path) -> None:
     process = start(tmp_path, "evaluated")
     process.send_signal(signal.SIGTERM)
     time.sleep(0.5)
@@ -104,7 +104,7 @@ def test_train_and_evaluate_resumes_after_a_signal(tmp_path: Path) -> None:
     assert done.reason is None  # it goes on where it was
 
 
-def test_handlers_of_the_program_stay(tmp_path: Path) -> None:
+def test_signal_handlers_of_program_stay(tmp_path: Path) -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
     interrupt = signal.getsignal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Models that estimators keep: what is built, compiled and read again, and what is not.
+"""Models that estimators cache: what is built, compiled and read again.
 
 Named after what users of `tf.estimator` reported: predictions that rebuilt the graph and read the
 checkpoint each time, evaluations that did, inputs that began anew with every call of `train`.
@@ -74,7 +74,7 @@ def predicted(estimator: Estimator, *values: float, **arguments: Any) -> list[fl
 
 
 class TestPainPoint02PredictReloads:
-    def test_a_second_prediction_builds_and_reads_nothing(
+    def test_second_prediction_builds_and_reads_nothing(
         self, estimator: Estimator, counted: Counted
     ) -> None:
         estimator.train(input_of(1, 2, 3, 4), steps=2)
@@ -84,7 +84,7 @@ class TestPainPoint02PredictReloads:
         assert predicted(estimator, 6, 7, 8, 9) == [12, 14, 16, 18]
         assert (len(counted.built), len(counted.read)) == (built, read)
 
-    def test_a_new_checkpoint_is_read_and_nothing_is_built(
+    def test_new_checkpoint_is_read_without_rebuilding(
         self, estimator: Estimator, counted: Counted
     ) -> None:
         estimator.train(input_of(1, 2, 3, 4), steps=1)
@@ -94,7 +94,7 @@ class TestPainPoint02PredictReloads:
         assert counted.built.count(ModeKeys.PREDICT) == 1
         assert len(counted.read) == 2
 
-    def test_an_older_checkpoint_may_be_asked_in_between(self, estimator: Estimator) -> None:
+    def test_older_checkpoint_in_between(self, estimator: Estimator) -> None:
         estimator.train(input_of(1, 2), steps=1)
         first = estimator.latest_checkpoint()
         estimator.train(input_of(1, 2, 3, 4), steps=2)
@@ -102,15 +102,13 @@ class TestPainPoint02PredictReloads:
         assert predicted(estimator, 1, checkpoint_path=first) == [1]
         assert predicted(estimator, 1) == [3]
 
-    def test_predictions_at_the_same_time_have_models_of_their_own(
-        self, estimator: Estimator
-    ) -> None:
+    def test_concurrent_predictions_have_own_models(self, estimator: Estimator) -> None:
         estimator.train(input_of(1, 2), steps=1)
         one, two = (estimator.predict(input_of(*values)) for values in ((1, 2, 3), (4, 5, 6)))
         pairs = [(float(a["y"]), float(b["y"])) for a, b in zip(one, two, strict=True)]
         assert pairs == [(1, 4), (2, 5), (3, 6)]
 
-    def test_an_abandoned_prediction_gives_its_model_back(
+    def test_abandoned_prediction_returns_its_model(
         self, estimator: Estimator, counted: Counted
     ) -> None:
         estimator.train(input_of(1, 2), steps=1)
@@ -134,7 +132,7 @@ class TestPainPoint02PredictReloads:
             thread.join()
         assert results == {number: [number, number + 1] for number in range(6)}
 
-    def test_an_input_of_another_structure_gets_a_model_of_its_own(
+    def test_other_input_structure_builds_new_model(
         self, estimator: Estimator, counted: Counted
     ) -> None:
         estimator.train(input_of(1, 2), steps=1)
@@ -144,7 +142,7 @@ class TestPainPoint02PredictReloads:
         assert [float(row["y"]) for row in rows] == [3]
         assert counted.built.count(ModeKeys.PREDICT) == 2
 
-    def test_an_input_that_is_more_than_a_dataset_is_built_each_time(
+    def test_input_beyond_a_dataset_is_rebuilt(
         self, estimator: Estimator, counted: Counted
     ) -> None:
         estimator.train(input_of(1, 2), steps=1)
@@ -157,7 +155,7 @@ class TestPainPoint02PredictReloads:
             assert [float(row["y"]) for row in estimator.predict(input_fn)] == [10, 20]
         assert counted.built.count(ModeKeys.PREDICT) == 2
 
-    def test_elements_taken_from_an_iterator_are_a_dataset(
+    def test_iterator_elements_count_as_dataset(
         self, estimator: Estimator, counted: Counted
     ) -> None:
         def of(*values: float) -> Callable[[], Any]:
@@ -184,7 +182,7 @@ class TestPainPoint02PredictReloads:
 
 
 class TestPainPoint03EvaluationRebuilds:
-    def test_training_and_evaluating_in_turns_builds_two_models(
+    def test_alternating_training_and_evaluation_builds_two_models(
         self, estimator: Estimator, counted: Counted
     ) -> None:
         losses = []
@@ -194,7 +192,7 @@ class TestPainPoint03EvaluationRebuilds:
         assert losses == [3, 6, 9, 12]
         assert sorted(counted.built) == [ModeKeys.EVAL, ModeKeys.TRAIN]
 
-    def test_metrics_begin_anew(self, estimator: Estimator) -> None:
+    def test_metrics_restart(self, estimator: Estimator) -> None:
         estimator.train(input_of(1, 2), steps=1)
         assert estimator.evaluate(input_of(1, 3))["x"] == 2
         assert estimator.evaluate(input_of(5, 7))["x"] == 6
@@ -213,7 +211,7 @@ class TestPainPoint03EvaluationRebuilds:
 
 
 class TestPainPoint05TheInputStartsAnew:
-    def test_calls_of_train_go_on_in_the_epoch(self, tmp_path: Path) -> None:
+    def test_train_calls_continue_the_epoch(self, tmp_path: Path) -> None:
         whole = models.adder(tmp_path / "whole", 1000)
         whole.train(models.numbers, steps=30)
         parts = models.adder(tmp_path / "parts", 1000)
@@ -223,7 +221,7 @@ class TestPainPoint05TheInputStartsAnew:
         assert parts.get_variable_value("total") == models.expected_total(30)
 
     @pytest.mark.slow
-    def test_with_evaluations_and_predictions_in_between(self, tmp_path: Path) -> None:
+    def test_evaluations_and_predictions_in_between(self, tmp_path: Path) -> None:
         whole = models.network(tmp_path / "whole")
         whole.train(models.batches, steps=12)
         parts = models.network(tmp_path / "parts")
@@ -239,13 +237,13 @@ class TestPainPoint05TheInputStartsAnew:
             np.testing.assert_array_equal(found[name], value, err_msg=name)
 
     @pytest.mark.slow
-    def test_a_new_estimator_goes_on_too(self, tmp_path: Path) -> None:
+    def test_new_estimator_continues(self, tmp_path: Path) -> None:
         for steps in (7, 3, 15, 5):
             models.adder(tmp_path, 1000).train(models.numbers, steps=steps)
         made = models.adder(tmp_path, 1000)
         assert made.get_variable_value("total") == models.expected_total(30)
 
-    def test_another_writer_of_the_checkpoint_is_noticed(self, tmp_path: Path) -> None:
+    def test_checkpoint_of_another_writer_is_noticed(self, tmp_path: Path) -> None:
         one, other = (models.adder(tmp_path, 1000) for _ in range(2))
         one.train(models.numbers, steps=5)
         other.train(models.numbers, steps=5)
@@ -254,7 +252,7 @@ class TestPainPoint05TheInputStartsAnew:
 
 
 class TestHooks:
-    def test_a_hook_that_adds_to_the_graph_gets_a_new_one(
+    def test_graph_changing_hook_gets_new_model(
         self, estimator: Estimator, counted: Counted
     ) -> None:
         class Adds(tf.train.SessionRunHook):  # type: ignore[misc]
@@ -274,13 +272,13 @@ class TestHooks:
         assert seen == [[2, 4], [2, 4]]
         assert counted.built.count(ModeKeys.PREDICT) == 2
 
-    def test_the_packages_own_hooks_do_not(self, estimator: Estimator, counted: Counted) -> None:
+    def test_built_in_hooks_share_model(self, estimator: Estimator, counted: Counted) -> None:
         for _ in range(3):
             hook = tf.train.LoggingTensorHook(["weight"], every_n_iter=1)
             estimator.train(input_of(1, 2, 3, 4), hooks=[hook], steps=1)
         assert counted.built == [ModeKeys.TRAIN]
 
-    def test_hooks_of_a_model_fn_are_made_for_each_call(self, tmp_path: Path) -> None:
+    def test_model_fn_hooks_are_created_per_call(self, tmp_path: Path) -> None:
         begun = []
 
         class Hook(tf.train.SessionRunHook):  # type: ignore[misc]
@@ -299,9 +297,7 @@ class TestHooks:
         assert len(set(map(id, begun))) == 2
 
 
-def test_an_error_while_training_leaves_no_model_behind(
-    estimator: Estimator, counted: Counted
-) -> None:
+def test_failed_training_leaves_no_model(estimator: Estimator, counted: Counted) -> None:
     def bad() -> Any:
         raise RuntimeError("no more")
         yield  # pragma: no cover
@@ -325,7 +321,7 @@ class TestPredictor:
             batch = predictor.batch({"x": [1.0, 2.0, 3.0]})
             assert batch["y"].tolist() == [2, 4, 6]
 
-    def test_it_is_built_once(self, estimator: Estimator, counted: Counted) -> None:
+    def test_is_built_once(self, estimator: Estimator, counted: Counted) -> None:
         estimator.train(input_of(1, 2), steps=1)
         with estimator.as_predictor() as predictor:
             for value in range(5):
@@ -333,7 +329,7 @@ class TestPredictor:
             predictor.batch({"x": [1.0, 2.0]})
         assert counted.built.count(ModeKeys.PREDICT) == 1
 
-    def test_it_keeps_its_checkpoint_until_it_is_told(self, estimator: Estimator) -> None:
+    def test_keeps_checkpoint_until_refreshed(self, estimator: Estimator) -> None:
         estimator.train(input_of(1, 2), steps=1)
         with estimator.as_predictor() as predictor:
             assert predictor({"x": 1.0})["y"] == 1
@@ -360,7 +356,7 @@ class TestPredictor:
         assert found == {number: {number} for number in range(4)}
 
     @pytest.mark.slow
-    def test_strings_and_what_a_premade_estimator_predicts(self, tmp_path: Path) -> None:
+    def test_strings_and_premade_predictions(self, tmp_path: Path) -> None:
         column = tf.feature_column.categorical_column_with_vocabulary_list("word", ["a", "b"])
         made = tf.estimator.LinearClassifier([column], tmp_path, label_vocabulary=["no", "yes"])
         rows = {"word": ["a", "b", "a", "b"]}
@@ -376,11 +372,11 @@ class TestPredictor:
             words = predictor.batch({"word": ["b", "a"]})["classes"].tolist()
             assert words == [[b"yes"], [b"no"]]
 
-    def test_no_checkpoint(self, estimator: Estimator) -> None:
+    def test_missing_checkpoint_raises(self, estimator: Estimator) -> None:
         with pytest.raises(ValueError, match="Could not find trained model"):
             estimator.as_predictor()
 
-    def test_features_without_a_batch(self, estimator: Estimator) -> None:
+    def test_features_without_batch(self, estimator: Estimator) -> None:
         estimator.train(input_of(1, 2), steps=1)
         with (
             estimator.as_predictor() as predictor,
@@ -437,7 +433,7 @@ class TestWarmStart:
         return Estimator(made._model_fn, model_dir, made.config, warm_start_from=warm_start_from)
 
     @pytest.mark.slow
-    def test_all_trainable_variables_by_a_path(self, old: Estimator, tmp_path: Path) -> None:
+    def test_path_warm_starts_all_trainable_variables(self, old: Estimator, tmp_path: Path) -> None:
         class First(tf.train.SessionRunHook):  # type: ignore[misc]
             def after_create_session(self, session: Any, coord: Any) -> None:
                 for variable in tf.trainable_variables():
@@ -452,7 +448,7 @@ class TestWarmStart:
         assert new.get_variable_value("global_step") == 1
 
     @pytest.mark.slow
-    def test_a_model_that_is_there_counts_first(self, old: Estimator, tmp_path: Path) -> None:
+    def test_existing_checkpoint_takes_precedence(self, old: Estimator, tmp_path: Path) -> None:
         new = self._network(tmp_path / "new", old.model_dir)
         new.train(models.batches, steps=1)
         before = models.variables(new.latest_checkpoint() or "")
@@ -472,14 +468,14 @@ class TestWarmStart:
         assert new.get_variable_value("global_step") == 1
 
     @pytest.mark.parametrize("wrong", [7, [], ""])
-    def test_something_else(self, wrong: Any, tmp_path: Path) -> None:
+    def test_other_types_raise(self, wrong: Any, tmp_path: Path) -> None:
         if wrong == "":
             wrong = tf.estimator.WarmStartSettings("")
         with pytest.raises(ValueError, match=r"warm_start_from must be|MUST be set"):
             self._network(tmp_path, wrong)
 
 
-def test_random_numbers_of_an_evaluation_are_the_same_whatever_was_run_before(
+def test_evaluation_randomness_is_independent_of_earlier_runs(
     tmp_path: Path,
 ) -> None:
     """Also where the training has drawn some, whose count is in the checkpoint."""

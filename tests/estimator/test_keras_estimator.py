@@ -1,4 +1,4 @@
-"""`model_to_estimator`: models of this package, and of Keras 3."""
+"""`model_to_estimator`: models of this package and of Keras 3."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compiled(optimizer: Any = "sgd") -> Any:
 
 
 @pytest.mark.slow
-def test_it_begins_with_the_weights_of_the_model_and_leaves_them(tmp_path: Path) -> None:
+def test_starts_with_model_weights_and_leaves_them_unchanged(tmp_path: Path) -> None:
     model = compiled()
     weights = model.get_weights()
     estimator = tf.keras.estimator.model_to_estimator(model, model_dir=tmp_path, config=CONFIG)
@@ -55,7 +55,7 @@ def test_it_begins_with_the_weights_of_the_model_and_leaves_them(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_it_trains_as_the_model_does(tmp_path: Path) -> None:
+def test_trains_like_the_model(tmp_path: Path) -> None:
     """Losses, updates of moving averages, and the optimizer's own variables."""
     model = compiled(tf.keras.optimizers.Adam(0.05))
     estimator = tf.keras.estimator.model_to_estimator(model, model_dir=tmp_path, config=CONFIG)
@@ -67,7 +67,7 @@ def test_it_trains_as_the_model_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_names_of_metrics_and_signatures(tmp_path: Path) -> None:
+def test_metric_and_signature_names(tmp_path: Path) -> None:
     estimator = tf.keras.estimator.model_to_estimator(
         compiled(),
         model_dir=tmp_path,
@@ -91,7 +91,7 @@ def test_names_of_metrics_and_signatures(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_refused() -> None:
+def test_unsupported_models_raise() -> None:
     make = tf.keras.estimator.model_to_estimator
     with pytest.raises(ValueError, match="Either keras_model or keras_model_path"):
         make()
@@ -115,7 +115,7 @@ def test_what_is_refused() -> None:
             make(model, config=CONFIG, metric_names_map=renamed).evaluate(rows)
 
 
-def test_weights_of_examples_are_those_of_test_on_batch() -> None:
+def test_example_weights_match_test_on_batch() -> None:
     inputs = tf.keras.layers.Input(shape=(1,), name="x")
     model = tf.keras.Model(inputs, inputs)
     model.compile(loss="mean_absolute_error", optimizer="adam")
@@ -128,7 +128,7 @@ def test_weights_of_examples_are_those_of_test_on_batch() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras's own
-def test_a_model_of_keras_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keras_3_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     keras = pytest.importorskip("keras", reason="NOT TESTED: models of Keras 3, for want of keras")
     inputs = keras.Input((3,))

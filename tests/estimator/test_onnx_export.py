@@ -1,4 +1,4 @@
-"""`export_onnx`: models of numbers as ONNX, asked by onnxruntime (the extra `[onnx]`)."""
+"""`export_onnx`: numeric models as ONNX, run by onnxruntime (extra `[onnx]`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _columns() -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.skipif(not INSTALLED, reason="the extra [onnx] is not installed")
 @pytest.mark.parametrize("kind", ["DNNClassifier", "LinearRegressor"])
-def test_onnxruntime_answers_as_the_estimator(kind: str, tmp_path: Path) -> None:
+def test_onnxruntime_matches_estimator(kind: str, tmp_path: Path) -> None:
     onnxruntime = importlib.import_module("onnxruntime")
     options = {"hidden_units": [4], "n_classes": 3} if kind == "DNNClassifier" else {}
     config = tf.estimator.RunConfig(log_step_count_steps=None)
@@ -71,7 +71,7 @@ def test_strings_are_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax2onnx", None)
     with pytest.raises(ModuleNotFoundError, match=r"jax2onnx is needed.*estimatorkit\[onnx\]"):
         export_onnx(None, tmp_path / "model.onnx", lambda: None)

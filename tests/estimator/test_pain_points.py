@@ -1,4 +1,4 @@
-"""What users of `tf.estimator` complained about for years, a test for each that belongs here.
+"""Long-standing complaints about `tf.estimator`, each as a test.
 
 Others are beside what they are about: 2, 3 and 5 in `test_kept_models`, 6 and 35 in `test_resume`,
 7 to 10 and 38 with exporters and early stopping, 26 to 28, 30 and 33 with the premade estimators.
@@ -32,9 +32,7 @@ class TestPainPoint29NanWithoutAClue:
         return lambda: Dataset.from_tensor_slices((rows, labels)).batch(32)
 
     @pytest.mark.slow
-    def test_the_error_names_the_feature_the_step_and_the_checkpoint_before(
-        self, tmp_path: Path
-    ) -> None:
+    def test_error_names_feature_step_and_previous_checkpoint(self, tmp_path: Path) -> None:
         made = self.estimator(tmp_path)
         with pytest.raises(NanLossDuringTrainingError) as caught:
             made.train(self.input_fn(pay=(100, float("nan"))))
@@ -44,14 +42,12 @@ class TestPainPoint29NanWithoutAClue:
         assert "'age'" not in message
         assert f"the checkpoint before it: {tmp_path}/model.ckpt-0" in message
 
-    def test_infinite_features_too(self, tmp_path: Path) -> None:
+    def test_infinite_features(self, tmp_path: Path) -> None:
         with pytest.raises(NanLossDuringTrainingError, match=r"feature 'age' \(1 values\)"):
             self.estimator(tmp_path).train(self.input_fn(age=(40, float("inf"))))
 
     @pytest.mark.parametrize("row", [40, 300])
-    def test_an_infinite_feature_whose_step_had_a_finite_loss(
-        self, row: int, tmp_path: Path
-    ) -> None:
+    def test_infinite_feature_with_finite_loss(self, row: int, tmp_path: Path) -> None:
         """Its gradient is NaN, and with it the next loss."""
 
         def model_fn(features: Any, labels: Any, mode: str) -> Any:
@@ -69,7 +65,7 @@ class TestPainPoint29NanWithoutAClue:
         assert f"NaN at step {row // 32 + 2}" in str(caught.value)
         assert "the batch before it: feature 'age' (1 values)" in str(caught.value)
 
-    def test_finite_batches_are_said_to_be(self, tmp_path: Path) -> None:
+    def test_finite_batches_are_reported_as_such(self, tmp_path: Path) -> None:
         def model_fn(features: Any, labels: Any, mode: str) -> Any:
             step = tf.train.get_global_step()
             weight = tf.get_variable("weight", [], initializer=tf.ones_initializer())

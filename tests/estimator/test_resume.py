@@ -1,4 +1,4 @@
-"""A training that is interrupted goes on as if it had not been: to the bit."""
+"""Interrupted training resumes bit for bit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def assert_same_checkpoint(folder: Path, other: Path, step: int) -> None:
 
 
 @pytest.mark.slow
-def test_pain_point_35_trainings_in_parts(
+def test_pain_point_35_training_in_parts(
     tmp_path: Path, uninterrupted: tuple[Path, list[float]]
 ) -> None:
     """Mid-epoch, with shuffling, dropout and momentum; each part is a graph of its own."""
@@ -58,7 +58,7 @@ def test_pain_point_35_trainings_in_parts(
 
 
 @pytest.mark.slow
-def test_from_any_checkpoint_and_saving_at_every_step(
+def test_resumes_from_any_checkpoint(
     tmp_path: Path, uninterrupted: tuple[Path, list[float]]
 ) -> None:
     """The position is that of the checkpoint's step, however far the input had been read."""
@@ -90,7 +90,8 @@ def test_one_seed_gives_one_result(final_losses: dict[str, float]) -> None:
     assert final_losses["one"] == final_losses["again"]
 
 
-def test_other_seeds_and_none_give_others(final_losses: dict[str, float]) -> None:
+@pytest.mark.slow
+def test_other_seeds_give_other_results(final_losses: dict[str, float]) -> None:
     assert len(set(final_losses.values())) == 4
 
 
@@ -124,7 +125,7 @@ estimator.train(models.batches, max_steps=1000, saving_listeners=[models.Tells(0
 
 
 @pytest.mark.slow
-def test_a_killed_training_resumes_to_the_same_bits(
+def test_killed_training_resumes_bit_for_bit(
     tmp_path: Path, uninterrupted: tuple[Path, list[float]]
 ) -> None:
     process = start(THOUSAND_STEPS, tmp_path)
@@ -183,7 +184,7 @@ def trainings(tmp_path: Path) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-def test_pain_point_35_killed_at_any_moment_it_resumes_and_never_goes_back(
+def test_pain_point_35_killed_training_resumes_and_never_goes_back(
     tmp_path: Path, trainings: Any
 ) -> None:
     """A checkpoint every third step; each element of the input counts once, kill after kill."""
@@ -212,7 +213,7 @@ with DirectoryLock(sys.argv[1]):
 """
 
 
-def test_a_folder_that_another_process_trains_in(tmp_path: Path) -> None:
+def test_folder_in_use_by_another_process_raises(tmp_path: Path) -> None:
     process = start(HOLD, tmp_path)
     assert process.stdout is not None
     process.stdout.readline()
@@ -233,9 +234,7 @@ def damage(path: Path) -> None:
     file.write_bytes(content)
 
 
-def test_a_damaged_checkpoint_is_passed_over(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_damaged_checkpoint_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     models.adder(tmp_path, 10).train(models.numbers, steps=30)
     damage(tmp_path / "model.ckpt-30")
     with caplog.at_level(logging.INFO, "estimatorkit"):
@@ -246,7 +245,7 @@ def test_a_damaged_checkpoint_is_passed_over(
     assert load_variable(tmp_path, "total") == models.expected_total(40)
 
 
-def test_a_model_of_other_shapes_is_told_apart(tmp_path: Path) -> None:
+def test_model_of_other_shapes_is_detected(tmp_path: Path) -> None:
     models.network(tmp_path, units=8).train(models.batches, steps=1)
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         models.network(tmp_path, units=9).train(models.batches, steps=1)
@@ -260,7 +259,7 @@ def test_a_model_of_other_shapes_is_told_apart(tmp_path: Path) -> None:
     assert latest_checkpoint(tmp_path) == str(tmp_path / "model.ckpt-1")
 
 
-def test_another_model_is_told_apart(tmp_path: Path) -> None:
+def test_other_model_is_detected(tmp_path: Path) -> None:
     models.adder(tmp_path, 10).train(models.numbers, steps=1)
     with pytest.raises(tf.errors.NotFoundError, match="4 variables missing, 0 different, 1 unex"):
         models.network(tmp_path).train(models.batches, steps=1)
@@ -281,14 +280,14 @@ class Elements:
         return recorder.losses
 
 
-def test_trainings_one_after_the_other_go_on_with_the_epoch(tmp_path: Path) -> None:
+def test_consecutive_trainings_continue_the_epoch(tmp_path: Path) -> None:
     elements, data = Elements(tmp_path), Dataset.range(10).repeat().batch(1)
     seen = [elements.train(data, steps=4) for _ in range(3)]
     assert seen == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 1]]
 
 
 @pytest.mark.parametrize("steps", [5, None])
-def test_an_input_that_has_ended_starts_anew(
+def test_ended_input_restarts(
     tmp_path: Path, steps: int | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whether its end was noticed or it was used up to its last element."""
@@ -301,20 +300,21 @@ def test_an_input_that_has_ended_starts_anew(
     assert load_variable(tmp_path, "global_step") == 8
 
 
-def test_other_data_start_at_their_beginning(tmp_path: Path) -> None:
+def test_other_data_start_at_the_beginning(tmp_path: Path) -> None:
     elements = Elements(tmp_path)
     elements.train(Dataset.range(100).batch(1), steps=7)
     assert elements.train(Dataset.range(50).batch(1), steps=2) == [0, 1]
 
 
-def test_pain_point_06_a_second_pass_of_a_shuffled_input_has_its_own_order(tmp_path: Path) -> None:
+def test_pain_point_06_second_pass_is_reshuffled(tmp_path: Path) -> None:
     elements, data = Elements(tmp_path), Dataset.range(30).shuffle(30).repeat().batch(1)
     epochs = [elements.train(data, steps=30) for _ in range(2)]
     assert [sorted(epoch) for epoch in epochs] == [list(range(30))] * 2
     assert epochs[0] != epochs[1]
 
 
-def test_an_evaluation_in_between_does_not_move_the_input(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_evaluation_does_not_move_training_input(tmp_path: Path) -> None:
     estimator, recorder = models.adder(tmp_path, 1000), Recorder()
     for _ in range(2):
         estimator.train(models.numbers, [recorder], steps=3)
@@ -323,16 +323,14 @@ def test_an_evaluation_in_between_does_not_move_the_input(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("saved", [True, False])
-def test_the_graph_is_written_beside_checkpoints_where_the_config_says_so(
-    saved: bool, tmp_path: Path
-) -> None:
+def test_graph_is_written_beside_checkpoints_if_configured(saved: bool, tmp_path: Path) -> None:
     estimator = models.network(tmp_path, checkpoint_save_graph_def=saved)
     estimator.train(models.batches, steps=1)
     assert estimator.latest_checkpoint() is not None
     assert len(list(tmp_path.rglob("*.meta"))) == 2 * saved
 
 
-def test_pain_point_06_a_position_in_the_checkpoint_is_small(tmp_path: Path) -> None:
+def test_pain_point_06_saved_position_is_small(tmp_path: Path) -> None:
     data = Dataset.from_tensor_slices(np.arange(100_000)).shuffle(100_000).repeat().batch(4)
     Elements(tmp_path).train(data, steps=3)
     assert len(json.dumps(dict(read_checkpoint(tmp_path / "model.ckpt-3").state))) < 3000

@@ -1,4 +1,4 @@
-"""Ids of the rows of arrays are made once for each row, whatever the number of epochs."""
+"""Feature ids of in-memory rows are computed once per row, whatever the number of epochs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.runtime import indexed_columns as numbered_rows
-from estimatorkit.runtime.indexed_columns import MemoizedRowTransform
+from estimatorkit.runtime.steps import indexed_columns as numbered_rows
+from estimatorkit.runtime.steps.indexed_columns import MemoizedRowTransform
 
 ROWS = 50
 WORDS = [b"ant", b"bee", b"cat", b""]
@@ -70,7 +70,7 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ORDERS)
-def test_once_a_row_and_the_same_training(
+def test_computed_once_per_row_with_same_training(
     name: str, worked: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     once = trained(tmp_path / "once", ORDERS[name])
@@ -82,7 +82,7 @@ def test_once_a_row_and_the_same_training(
         np.testing.assert_array_equal(values, each[variable], err_msg=variable)
 
 
-def test_a_value_out_of_range_is_an_error_of_the_step_that_takes_it(tmp_path: Path) -> None:
+def test_out_of_range_value_fails_its_step(tmp_path: Path) -> None:
     column = tf.feature_column.categorical_column_with_identity("id", 5)
     ids = np.array([0, 1, 2, 7])
     model = tf.estimator.LinearClassifier([column], tmp_path)

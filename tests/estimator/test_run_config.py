@@ -1,4 +1,4 @@
-"""`RunConfig`: TensorFlow's defaults, no changes after the making, and what it refuses."""
+"""`RunConfig`: TensorFlow's defaults, immutability, and errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def golden_parameters(name: str) -> list[list[str | None]]:
     return [parameter[:2] for parameter in GOLDEN["v2"][name]]
 
 
-def test_arguments_are_tensorflows() -> None:
+def test_arguments_match_tensorflow() -> None:
     ours = [
         ["<object object>" if d == "<not given>" else d for d in p] for p in parameters(RunConfig)
     ]
@@ -55,24 +55,24 @@ def test_arguments_are_tensorflows() -> None:
         ("Estimator.eval_dir", Estimator.eval_dir),
     ],
 )
-def test_signatures_are_tensorflows(name: str, function: Any) -> None:
+def test_signatures_match_tensorflow(name: str, function: Any) -> None:
     assert parameters(function) == golden_parameters(name)
 
 
 @pytest.mark.parametrize("name", sorted(set(GOLDEN["v2_run_config_defaults"]) - {"replace"}))
-def test_defaults_are_tensorflows(name: str) -> None:
+def test_defaults_match_tensorflow(name: str) -> None:
     golden = GOLDEN["v2_run_config_defaults"][name]
     assert repr(getattr(RunConfig(), name)) == golden
 
 
-def test_nothing_can_be_changed() -> None:
+def test_is_immutable() -> None:
     config = RunConfig()
     for name in ("model_dir", "save_summary_steps", "is_chief"):
         with pytest.raises(AttributeError):
             setattr(config, name, 3)
 
 
-def test_replace_makes_a_changed_copy() -> None:
+def test_replace_returns_changed_copy() -> None:
     config = RunConfig(model_dir="a", tf_random_seed=3)
     changed = config.replace(model_dir="b", keep_checkpoint_max=None)
     assert (config.model_dir, config.keep_checkpoint_max) == ("a", 5)
@@ -89,7 +89,7 @@ class _OwnConfig(RunConfig):
         return False
 
 
-def test_subclasses_and_their_attributes_are_kept(tmp_path: Path) -> None:
+def test_subclass_attributes_are_kept(tmp_path: Path) -> None:
     config: Any = _OwnConfig()
     config.marked = True
     for changed in (
@@ -123,7 +123,7 @@ CLUSTER = {"ps": ["a:0", "b:0"], "worker": ["c:0", "d:0"]}  # port 0: any that i
         ("evaluator", 0, None),
     ],
 )
-def test_sessions_of_a_cluster_see_what_they_need(
+def test_cluster_session_device_filters(
     monkeypatch: pytest.MonkeyPatch, kind: str, index: int, filters: list[str] | None
 ) -> None:
     boss = "master" if kind == "master" else "chief"
@@ -135,13 +135,13 @@ def test_sessions_of_a_cluster_see_what_they_need(
     assert RunConfig(session_config=given).session_config == given
 
 
-def test_an_estimator_has_a_session_config(tmp_path: Path) -> None:
+def test_estimator_has_session_config(tmp_path: Path) -> None:
     estimator = Estimator(lambda features: features, tmp_path)
     assert estimator._session_config == estimator.config.session_config == default_session_config()
     assert repr(estimator.config) == f"RunConfig(model_dir={str(tmp_path)!r})"
 
 
-def test_replace_refuses_what_it_does_not_know() -> None:
+def test_replace_refuses_unknown_names() -> None:
     with pytest.raises(ValueError, match=r"Replacing save_checkpoint_steps is not supported"):
         RunConfig().replace(save_checkpoint_steps=3)
     with pytest.raises(ValueError, match=r"did you mean 'save_checkpoints_steps'"):
@@ -197,7 +197,7 @@ def test_steps_and_seconds_replace_each_other() -> None:
         ({"protocol": "http"}, "protocol should be grpc or grpc\\+verbs"),
     ],
 )
-def test_values_out_of_range(arguments: dict[str, Any], message: str) -> None:
+def test_out_of_range_values_raise(arguments: dict[str, Any], message: str) -> None:
     """The messages are TensorFlow's."""
     with pytest.raises(ValueError, match=message):
         RunConfig(**arguments)
@@ -216,12 +216,12 @@ def test_values_out_of_range(arguments: dict[str, Any], message: str) -> None:
         {"tf_random_seed": 0},
     ],
 )
-def test_values_at_the_edge(arguments: dict[str, Any]) -> None:
+def test_boundary_values(arguments: dict[str, Any]) -> None:
     (name, value), config = next(iter(arguments.items())), RunConfig(**arguments)
     assert getattr(config, name) == value
 
 
-def test_equal_configs_are_equal() -> None:
+def test_equality() -> None:
     config = RunConfig(model_dir="a", save_checkpoints_steps=3)
     assert config == RunConfig(model_dir="a", save_checkpoints_steps=3)
     assert config == copy.copy(config) == copy.deepcopy(config)
@@ -229,12 +229,12 @@ def test_equal_configs_are_equal() -> None:
     assert config != "a"
 
 
-def test_a_path_is_a_directory(tmp_path: Path) -> None:
+def test_path_is_directory(tmp_path: Path) -> None:
     assert RunConfig(model_dir=tmp_path).model_dir == str(tmp_path)
     assert RunConfig(model_dir=tmp_path) == RunConfig(model_dir=str(tmp_path))
 
 
-def test_it_shows_what_differs_from_the_defaults() -> None:
+def test_repr_shows_non_defaults() -> None:
     config = RunConfig(model_dir="a", save_checkpoints_steps=3)
     shown = "RunConfig(model_dir='a', save_checkpoints_steps=3, save_checkpoints_secs=None)"
     assert repr(config) == shown

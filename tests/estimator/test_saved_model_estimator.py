@@ -1,4 +1,4 @@
-"""`SavedModelEstimator`: what was exported is trained, evaluated, asked and exported again."""
+"""`SavedModelEstimator` trains, evaluates, predicts with and re-exports an export."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_all_modes(tmp_path: Path) -> None:
     assert next(second.predict(features_only)) == {"output": 503}
 
 
-def test_modes_that_were_not_exported(tmp_path: Path) -> None:
+def test_missing_modes_raise(tmp_path: Path) -> None:
     one = SavedModelEstimator(exported(tmp_path / "1", EVAL), tmp_path / "one")
     assert one.evaluate(dataset, steps=1)["loss"] == 106
     with pytest.raises(RuntimeError, match="train mode is not available"):
@@ -95,7 +95,7 @@ def test_modes_that_were_not_exported(tmp_path: Path) -> None:
         SavedModelEstimator(tmp_path)
 
 
-def test_inputs_that_do_not_fit(tmp_path: Path) -> None:
+def test_mismatched_inputs_raise(tmp_path: Path) -> None:
     estimator = SavedModelEstimator(exported(tmp_path), tmp_path / "model")
 
     def given(x: Any, y: Any, key: str = "x") -> Callable[[], Any]:
@@ -117,7 +117,7 @@ def test_inputs_that_do_not_fit(tmp_path: Path) -> None:
         estimator.train(with_step, steps=1)
 
 
-def test_the_model_s_own_initialization_is_kept(tmp_path: Path) -> None:
+def test_model_initialization_is_kept(tmp_path: Path) -> None:
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         variable = tf.Variable(21, name="some_var")
         scaffold = tf.train.Scaffold(local_init_op=tf.assign_add(variable, -3).op)
@@ -135,7 +135,7 @@ def test_the_model_s_own_initialization_is_kept(tmp_path: Path) -> None:
     assert estimator.evaluate(dataset, steps=5)["loss"] == 12
 
 
-def test_features_and_labels_reach_the_model(tmp_path: Path) -> None:
+def test_features_and_labels_reach_model(tmp_path: Path) -> None:
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         x = tf.cast(features["x"], tf.float32)
         with tf.control_dependencies([features["x"]]):
@@ -153,7 +153,7 @@ def test_features_and_labels_reach_the_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_premade_estimator_is_trained_on(tmp_path: Path) -> None:
+def test_premade_estimator_is_trained_further(tmp_path: Path) -> None:
     """Optimizer and metrics are those of the export: training goes on as if it had not ended."""
     x = np.arange(12, dtype=np.float32).reshape(6, 2) / 10
     y = (x.sum(1, keepdims=True) > 1).astype(np.float32)
@@ -197,7 +197,7 @@ def test_one_mode_is_exported(tmp_path: Path) -> None:
     assert set(found.signature_def["eval"].outputs) == outputs
 
 
-def test_receivers_of_what_an_input_gives() -> None:
+def test_receivers_from_input_fn() -> None:
     build = contrib.estimator.build_supervised_input_receiver_fn_from_input_fn
 
     def input_fn(key: str = "x") -> Any:

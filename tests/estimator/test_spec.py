@@ -1,4 +1,4 @@
-"""`EstimatorSpec`: what it is given, checked."""
+"""`EstimatorSpec`: validation of its arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mean(*values: float) -> Any:
 
 
 @pytest.mark.parametrize("mode", [TRAIN, EVAL, PREDICT])
-def test_the_scaffold_is_one(mode: str) -> None:
+def test_scaffold_default_and_argument(mode: str) -> None:
     assert isinstance(spec(mode).scaffold, tf.train.Scaffold)
     given = tf.train.Scaffold()
     assert spec(mode, scaffold=given).scaffold is given
@@ -51,13 +51,13 @@ def test_the_scaffold_is_one(mode: str) -> None:
         ),
     ],
 )
-def test_parts_of_the_wrong_kind(given: Any, error: type[Exception], message: str) -> None:
+def test_wrong_types_raise(given: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         spec(**given)
 
 
 @pytest.mark.parametrize("part", ["loss", "train_op", "predictions", "metric", "metric object"])
-def test_parts_of_another_graph(part: str) -> None:
+def test_tensors_of_another_graph_raise(part: str) -> None:
     with tf.Graph().as_default():
         value = tf.constant(1.0)
         metric: Any = (value, tf.no_op()) if part == "metric" else mean(1.0)
@@ -83,13 +83,13 @@ def test_metric_objects_are_updated() -> None:
         spec(EVAL, eval_metric_ops={"m": mean()})
 
 
-def test_values_of_metrics_may_be_nested() -> None:
+def test_metric_values_may_be_nested() -> None:
     value = ((tf.constant(1), tf.constant(2.0)), tf.constant(3))
     found = spec(EVAL, eval_metric_ops={"m": (value, tf.no_op())}).eval_metric_ops["m"][0]
     assert found == value
 
 
-def test_what_is_served() -> None:
+def test_export_outputs() -> None:
     export = tf.estimator.export
     one = export.RegressionOutput(tf.constant([1.0]))
     default = tf.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -106,7 +106,7 @@ def test_what_is_served() -> None:
         spec(PREDICT, export_outputs={"a": tf.constant(1.0)})
 
 
-def test_replace_checks_too() -> None:
+def test_replace_validates() -> None:
     made = spec(EVAL)
     other = tf.constant(2.0)
     assert made._replace(loss=other, mode=EVAL).loss is other

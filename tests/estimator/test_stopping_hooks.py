@@ -1,4 +1,4 @@
-"""Hooks that stop by what evaluations gave: their cadence, what they read, their warnings.
+"""Hooks that stop by evaluation results: cadence, what they read, warnings.
 
 At which step they stop is compared with TensorFlow in test_golden_train_and_evaluate.py.
 """
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 import estimatorkit.estimator as ek
 from estimatorkit.compat.v1.python.estimator import early_stopping, estimator as private_estimator
 from estimatorkit.estimator import experimental
@@ -42,7 +42,7 @@ def write(folder: Path, *evaluations: tuple[int, dict[str, Any]]) -> None:
 # -- what was evaluated
 
 
-def test_evaluations_are_read_from_lines_and_from_event_files(tmp_path: Path) -> None:
+def test_reads_json_lines_and_event_files(tmp_path: Path) -> None:
     write(tmp_path, (20, {"loss": 0.1, "auc": 0.7}), (10, {"loss": 0.2, "matrix": np.eye(2)}))
     whole = {10: {"loss": 0.2}, 20: {"loss": 0.1, "auc": 0.7}}
     assert read_eval_metrics(tmp_path) == whole
@@ -85,15 +85,13 @@ def test_damaged_files_do_not_stop_readers(
 
 @settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=200))
-def test_any_bytes_may_stand_in_the_lines(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
+def test_lines_of_arbitrary_bytes(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     folder = tmp_path_factory.mktemp("eval")
     (folder / "metrics.jsonl").write_bytes(content + b'\n{"step": 7, "loss": 1.5}\n')
     assert read_eval_metrics(folder)[7]["loss"] == 1.5
 
 
-def test_files_are_read_again_only_where_they_have_grown(
+def test_files_are_read_again_only_if_grown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[Path] = []
@@ -126,7 +124,7 @@ class Calls(SessionRunHook):
         self.spans.append((steps.first, steps.last))
 
 
-def test_steps_between_looks_are_steps_of_one_call(tmp_path: Path) -> None:
+def test_steps_between_checks_are_one_call(tmp_path: Path) -> None:
     """After the first step, and each 100 later, as TensorFlow; the loop stops nowhere else."""
     looks: list[int] = []
     calls = Calls()
@@ -145,7 +143,7 @@ def test_steps_between_looks_are_steps_of_one_call(tmp_path: Path) -> None:
     assert len(calls.spans) < 4 + 3 * 8  # the calls grow: 1, 16, ...
 
 
-def test_seconds_between_looks_cost_no_calls(tmp_path: Path) -> None:
+def test_seconds_between_checks_cost_no_calls(tmp_path: Path) -> None:
     """A hook that looks every minute leaves the loop its calls."""
 
     def spans(folder: str, hooks: Callable[[Any], list[SessionRunHook]]) -> int:
@@ -171,7 +169,7 @@ def test_seconds_between_looks_cost_no_calls(tmp_path: Path) -> None:
     assert not hook.takes_part_in_runs
 
 
-def test_under_train_and_evaluate_the_next_look_is_the_evaluation(tmp_path: Path) -> None:
+def test_checks_after_evaluation_in_train_and_evaluate(tmp_path: Path) -> None:
     """TensorFlow looks at the clock, and trains on for a minute."""
     estimator = scripted.estimator(tmp_path, SCORES)
     hook = experimental.stop_if_no_decrease_hook(estimator, "loss", 20)
@@ -186,7 +184,7 @@ def test_under_train_and_evaluate_the_next_look_is_the_evaluation(tmp_path: Path
 # -- warnings and errors
 
 
-def test_pain_point_09_what_would_stop_nothing_is_told(
+def test_pain_point_09_ineffective_hook_warns(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     estimator = scripted.estimator(tmp_path, SCORES)
@@ -211,7 +209,7 @@ def test_pain_point_09_what_would_stop_nothing_is_told(
     )
 
 
-def test_a_metric_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_metric_is_named(tmp_path: Path) -> None:
     estimator = counting.estimator(tmp_path)
     write(Path(estimator.eval_dir()), (5, {"loss": 1.0, "auc": 0.5}))
     hook = experimental.stop_if_lower_hook(estimator, "los", 0.1)
@@ -232,7 +230,7 @@ def test_evaluations_before_min_steps_do_not_count(tmp_path: Path) -> None:
         assert estimator.get_variable_value("global_step") == expected
 
 
-def test_a_first_value_of_nan_is_beaten_by_any_number(tmp_path: Path) -> None:
+def test_any_number_beats_initial_nan(tmp_path: Path) -> None:
     estimator = counting.estimator(tmp_path, config={"save_checkpoints_steps": 100})
     values = [(1, float("nan")), (4, 3.0), (6, 2.0), (8, 1.0)]
     write(Path(estimator.eval_dir()), *((step, {"loss": value}) for step, value in values))
@@ -256,12 +254,12 @@ class Worker:
         self.model_dir = str(model_dir)
 
 
-def test_a_chief_stops_by_counting(tmp_path: Path) -> None:
+def test_chief_stops_by_counting(tmp_path: Path) -> None:
     hook = experimental.make_stop_at_checkpoint_step_hook(counting.estimator(tmp_path), 7)
     assert isinstance(hook, StopAtStepHook)
 
 
-def test_others_stop_when_the_checkpoint_is_there(tmp_path: Path) -> None:
+def test_workers_stop_after_checkpoint(tmp_path: Path) -> None:
     assert isinstance(
         experimental.make_stop_at_checkpoint_step_hook(Worker(tmp_path), 20),
         StopAtCheckpointStepHook,
@@ -287,7 +285,7 @@ def test_others_stop_when_the_checkpoint_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("threshold", "stops"), [(0.6, True), (0.8, False)])
-def test_a_hook_looks_after_runs_that_move_no_step(
+def test_hook_checks_after_runs_without_a_step(
     tmp_path: Path, threshold: float, stops: bool
 ) -> None:
     eval_dir = str(tmp_path / "eval")

@@ -1,4 +1,4 @@
-"""What TensorFlow loads of exported estimators: every estimator, column and receiver.
+"""Exports of every estimator, column and receiver, as TensorFlow loads them.
 
 `golden/exports.json` has what TensorFlow 2.15.1 computed with the exports of these cases; the nodes
 of their graphs are compared with what it knows of its node types.
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as v1
+import estimatorkit as v1
 from estimatorkit.estimator.serving.exporting import ServedModel
 from estimatorkit.interop.graphdef_export import export_graph
 from estimatorkit.train.saving.saved_model_builder import _tensors_of
@@ -38,12 +38,12 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_every_case_has_been_loaded_by_tensorflow() -> None:
+def test_tensorflow_loaded_every_case() -> None:
     assert set(VALUES) == {f"{name}-{receiver}" for name, receiver in EVERY}
 
 
 @sweep(("name", "receiver"), EVERY, quick=20)
-def test_all_nodes_are_tensorflows(name: str, receiver: str, tmp_path: Path) -> None:
+def test_all_nodes_are_tensorflow_nodes(name: str, receiver: str, tmp_path: Path) -> None:
     case = CASES[name]
     estimator = case.build(tf, str(tmp_path / "model"))
     for mode in ("eval", "train") if receiver == "supervised" else ("infer",):
@@ -68,9 +68,7 @@ def test_all_nodes_are_tensorflows(name: str, receiver: str, tmp_path: Path) -> 
         ("rnn_estimator", "parsing"),
     ],
 )
-def test_exports_compute_what_tensorflow_does_with_them(
-    name: str, receiver: str, tmp_path: Path
-) -> None:
+def test_exports_match_tensorflow_results(name: str, receiver: str, tmp_path: Path) -> None:
     case = CASES[name]
     path = export_of(trained(case, tmp_path / "model"), case, receiver, tmp_path / "exports")
     assert [problems(each.graph_def) for each in protos(path)] == [[]] * len(protos(path))
@@ -92,7 +90,7 @@ def protos(folder: str) -> list[Any]:
     return list(read_saved_model(folder).meta_graphs)
 
 
-def test_integers_are_crossed_as_tensorflow_does() -> None:
+def test_integer_crosses_match_tensorflow() -> None:
     """Features that are no columns: what is dense comes behind what is sparse."""
     raw = {
         "a": tf.placeholder(tf.int32, [None], name="a"),
@@ -112,7 +110,7 @@ def test_integers_are_crossed_as_tensorflow_does() -> None:
     assert kinds == [[integer, string], [string, integer]]
 
 
-def test_problems_are_found() -> None:
+def test_checker_finds_problems() -> None:
     x = tf.placeholder(tf.float32, [None], name="x")
     tf.identity(x + 1.0, name="y")
     graph_def = export_graph(tf.get_default_graph()).graph_def

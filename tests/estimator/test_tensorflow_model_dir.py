@@ -1,4 +1,4 @@
-"""Model folders that TensorFlow 2.15's estimators wrote: evaluated, predicted with, trained on."""
+"""Model folders written by TensorFlow 2.15's estimators: evaluation, prediction, training."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def batches() -> Any:
         ("linear", tf.estimator.LinearClassifier, {}),
     ],
 )
-def test_an_old_model_folder(name: str, kind: Any, arguments: Any, tmp_path: Path) -> None:
+def test_tensorflow_model_dir(name: str, kind: Any, arguments: Any, tmp_path: Path) -> None:
     folder = shutil.copytree(GOLDEN / f"{name}_classifier", tmp_path / "model")
     columns = [tf.feature_column.numeric_column("x", shape=(2,))]
     estimator = kind(feature_columns=columns, n_classes=3, model_dir=folder, **arguments)
@@ -62,7 +62,7 @@ def test_an_old_model_folder(name: str, kind: Any, arguments: Any, tmp_path: Pat
     assert (folder / "model.ckpt-2.index").exists()
 
 
-def test_wherever_the_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moved_model_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With spaces and letters of all kinds, behind a link, relative."""
     folder = shutil.copytree(GOLDEN / "linear_classifier", tmp_path / "größer als 日本")
     (tmp_path / "link").symlink_to(folder, target_is_directory=True)
@@ -77,7 +77,7 @@ def test_wherever_the_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert tf.train.load_checkpoint(place).get_tensor("global_step") == 2
 
 
-def test_tables_are_restored_with_the_variables(tmp_path: Path) -> None:
+def test_tables_are_restored_with_variables(tmp_path: Path) -> None:
     """Content of a `Saveable` goes from training to evaluation and to further training."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> tf.estimator.EstimatorSpec:

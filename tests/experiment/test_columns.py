@@ -1,4 +1,4 @@
-"""Every kind of feature column: what YAML makes of it, and which columns of the data it reads."""
+"""Feature columns in YAML: what each kind builds, and which columns of the data it reads."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_every_kind_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
-def test_kinds_make_the_columns_of_their_functions(kind: str, tmp_path: Path) -> None:
+def test_kinds_build_matching_columns(kind: str, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("a\nb\n")
     for text, expected, reads in EXAMPLES[kind]:
         described = experiment(tmp_path, text)
@@ -161,7 +161,7 @@ def test_kinds_make_the_columns_of_their_functions(kind: str, tmp_path: Path) ->
         assert load_experiment(again) == described
 
 
-def test_an_embedding_has_a_table(tmp_path: Path) -> None:
+def test_embedding_has_table(tmp_path: Path) -> None:
     table = "{name: t, dynamic: true, min_count: 3, optimizer: {type: Ftrl, learning_rate: 0.1}}"
     described = experiment(
         tmp_path, f"{{embedding: {{column: {WORDS % 'A'}, dimension: 2, table: {table}}}}}"
@@ -184,7 +184,7 @@ def test_an_embedding_has_a_table(tmp_path: Path) -> None:
             )
 
 
-def test_columns_of_a_cross_are_read_as_the_data_have_them(tmp_path: Path) -> None:
+def test_crossed_columns_keep_data_dtype(tmp_path: Path) -> None:
     described = experiment(
         tmp_path,
         f"{WORDS % 'A'}, {{numeric: B}}, {{crossed: {{keys: [A, B], hash_bucket_size: 9}}}}, "
@@ -196,7 +196,7 @@ def test_columns_of_a_cross_are_read_as_the_data_have_them(tmp_path: Path) -> No
     }
 
 
-def test_anchors_share_columns(tmp_path: Path) -> None:
+def test_yaml_anchors_share_columns(tmp_path: Path) -> None:
     described = experiment(
         tmp_path,
         f"&a {WORDS % 'A'}, {{crossed: {{keys: [*a, B], hash_bucket_size: 9}}}}, "
@@ -215,7 +215,7 @@ NORMALIZERS = {
 }
 
 
-def test_normalizers_are_their_formulas(tmp_path: Path) -> None:
+def test_normalizers_match_formulas(tmp_path: Path) -> None:
     columns = [
         build.column(
             experiment(tmp_path, f"{{numeric: {{key: k{place}, normalizer: {text}}}}}").features[0]

@@ -1,4 +1,4 @@
-"""The command line: what it prints where, and its exit codes; nothing here trains."""
+"""The command line: output, exit codes; nothing here trains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 CONFIG = str(ROOT / "configs" / "iris_dnn.yaml")
 
 
-def test_help_names_every_command() -> None:
+def test_help_lists_every_command() -> None:
     result = invoke("--help")
     assert result.exit_code == 0
     for name in ("run", "train", "evaluate", "predict", "show", "schema"):
@@ -64,7 +64,7 @@ def test_python_m_shows_errors_without_a_traceback(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["run", "train", "evaluate", "show"])
-def test_a_wrong_override_exits_with_2(name: str) -> None:
+def test_invalid_override_exits_with_2(name: str) -> None:
     result = invoke(name, CONFIG, "--set", "train.stepz=5")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("error: --set train.stepz=5: unknown key train.stepz.")
@@ -74,13 +74,13 @@ def test_a_wrong_override_exits_with_2(name: str) -> None:
 @pytest.mark.parametrize(
     "arguments", [(), ("runn", CONFIG), ("run",), ("run", CONFIG, "--sett", "a=1")]
 )
-def test_a_wrong_command_line_exits_with_2(arguments: tuple[str, ...]) -> None:
+def test_invalid_command_line_exits_with_2(arguments: tuple[str, ...]) -> None:
     result = invoke(*arguments)
     assert result.exit_code == 2
     assert "Traceback" not in result.output
 
 
-def test_show_prints_yaml_that_loads_to_the_same_value(tmp_path: Path) -> None:
+def test_show_output_loads_to_same_value(tmp_path: Path) -> None:
     result = invoke("show", CONFIG, "--set", "train.steps=7", "--model-dir", "elsewhere")
     shown = tmp_path / "shown.yaml"
     shown.write_text(result.stdout)
@@ -89,7 +89,7 @@ def test_show_prints_yaml_that_loads_to_the_same_value(tmp_path: Path) -> None:
     assert again.run.keep_checkpoint_max == 5
 
 
-def test_schema_describes_what_editors_complete() -> None:
+def test_schema_describes_completions() -> None:
     schema = json.loads(invoke("schema").stdout)
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert schema["additionalProperties"] is False
@@ -115,7 +115,7 @@ def test_schema_describes_what_editors_complete() -> None:
         (KeyboardInterrupt(), 130, "Interrupted."),
     ],
 )
-def test_errors_of_the_library_are_messages(
+def test_library_errors_become_messages(
     error: BaseException, code: int, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(experiment: Experiment, tell: object) -> None:
@@ -133,7 +133,7 @@ def test_errors_of_the_library_are_messages(
         assert result.exception is error
 
 
-def test_the_commands_to_copy_repeat_what_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suggested_commands_repeat_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/somewhere/estimatorkit/__main__.py"])
     asked = command.Invocation("configs/my iris.yaml", ("train.steps=2",), "runs/x")
     assert asked.again("predict", "--input", "a.csv") == (
@@ -142,7 +142,7 @@ def test_the_commands_to_copy_repeat_what_was_asked(monkeypatch: pytest.MonkeyPa
     )
 
 
-def test_a_program_that_is_not_on_the_path_is_named_in_full(
+def test_program_outside_path_is_named_in_full(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

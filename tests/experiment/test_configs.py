@@ -1,4 +1,4 @@
-"""The files in configs/ run, small, and compile little; and the README's file loads."""
+"""The files in configs/ train and compile little; the README's file loads."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_every_config_builds_its_estimator(path: Path, tmp_path: Path) -> None:
     assert len(build.exporters(experiment)) == len(experiment.export)
 
 
-def test_the_files_of_readme_load(tmp_path: Path) -> None:
+def test_readme_files_load(tmp_path: Path) -> None:
     files = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert files
     for text in files:

@@ -16,6 +16,7 @@ HEAVY = ("jax", "numpy", "pandas", "sklearn", "tensorboard", "pydantic", "ray", 
 COMMANDS = sorted(cli.commands)
 
 
+@pytest.mark.slow
 def test_doctor_trains_and_hides_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESTIMATORKIT_TOKEN", "a-secret")
     result = CliRunner().invoke(cli, ["doctor"])

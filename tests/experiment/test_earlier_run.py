@@ -1,4 +1,4 @@
-"""A model in `model_dir` with other settings is never taken for the one that was asked for."""
+"""A model in `model_dir` with other settings is never reused silently."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ def metrics(output: str) -> str:
     return found[1]
 
 
+@pytest.mark.slow
 def test_other_settings_are_named_and_old_results_not_printed() -> None:
     first = succeed("run", "iris.yaml")
     result = invoke("run", "iris.yaml", "estimator.hidden_units=[8]", "train.batch_size=16")
@@ -52,7 +53,8 @@ def test_other_settings_are_named_and_old_results_not_printed() -> None:
     assert metrics(succeed("run", "iris.yaml")) == metrics(first)
 
 
-def test_restart_keeps_the_old_model() -> None:
+@pytest.mark.slow
+def test_restart_keeps_old_model() -> None:
     first = succeed("run", "iris.yaml")
     for number in (1, 2):
         again = succeed("run", "iris.yaml", "estimator.hidden_units=[8]", "--restart")
@@ -62,14 +64,16 @@ def test_restart_keeps_the_old_model() -> None:
     assert metrics(kept) == metrics(first)
 
 
-def test_resume_trains_on_with_other_settings() -> None:
+@pytest.mark.slow
+def test_resume_trains_with_other_settings() -> None:
     succeed("run", "iris.yaml")
     output = succeed("run", "iris.yaml", "train.batch_size=16", "train.max_steps=30", "--resume")
     assert re.search(r"global_step +30$", metrics(output), re.MULTILINE)
     assert "batch_size: 16" in Path("runs/iris/config.yaml").read_text()
 
 
-def test_settings_that_may_change_go_on() -> None:
+@pytest.mark.slow
+def test_changeable_settings_continue() -> None:
     succeed("run", "iris.yaml")
     on = succeed("run", "iris.yaml", "train.max_steps=30")
     assert re.search(r"global_step +30$", metrics(on), re.MULTILINE)
@@ -79,7 +83,7 @@ def test_settings_that_may_change_go_on() -> None:
     assert (final / "model.json").is_file() or any(final.iterdir())
 
 
-def test_a_folder_that_was_moved_is_the_same_data() -> None:
+def test_moved_folder_is_same_data() -> None:
     Path("one").mkdir()
     Path("one/data.csv").write_text("a,b\n" + "1,2\n3,4\n" * 10)
     Path("one/line.yaml").write_text(
@@ -93,7 +97,7 @@ def test_a_folder_that_was_moved_is_the_same_data() -> None:
     assert invoke("run", "three/line.yaml").exit_code == 2
 
 
-def test_the_command_that_is_suggested_keeps_the_settings() -> None:
+def test_suggested_command_keeps_settings() -> None:
     output = succeed("run", "iris.yaml", "name=iris-{train.batch_size}")
     shown = next(line.strip() for line in output.splitlines() if " show " in line)
     assert "iris-{train.batch_size}" in shown

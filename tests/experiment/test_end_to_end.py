@@ -1,4 +1,4 @@
-"""Experiments from YAML to predictions, as a user runs them: by the command, in an empty folder."""
+"""Experiments from YAML to predictions through the command, in an empty folder."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def write_flowers() -> None:
                 writer.writerow([f"{length:.3f}", width, "long" if length > 0 else "short"])
 
 
-def test_run_trains_evaluates_predicts_and_says_what_is_next() -> None:
+def test_run_trains_evaluates_predicts_and_suggests_next_step() -> None:
     output = succeed("run", IRIS, "--set", "train.steps=400")
     accuracy = re.search(r"^  accuracy +(\d\.\d{4})$", output, re.MULTILINE)
     assert accuracy is not None, output
@@ -82,7 +82,7 @@ def train(config: str, *changes: str) -> dict[str, float]:
 
 
 @pytest.mark.slow
-def test_steps_add_up_and_max_steps_do_not() -> None:
+def test_steps_add_up_but_max_steps_do_not() -> None:
     small = ("train.steps=5", "model_dir=m")
     assert train(IRIS, *small)["global_step"] == 5
     assert train(IRIS, *small)["global_step"] == 10
@@ -90,14 +90,14 @@ def test_steps_add_up_and_max_steps_do_not() -> None:
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_model() -> None:
+def test_same_seed_gives_same_model() -> None:
     one, other = (train(IRIS, f"model_dir={each}", "train.steps=20") for each in ("a", "b"))
     assert one == other
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["iris_linear.yaml", "iris_petal_width.yaml"])
-def test_the_other_configs_run(config: str) -> None:
+def test_other_configs_run(config: str) -> None:
     path = str(ROOT / "configs" / config)
     steps = "max_steps" if config == "iris_petal_width.yaml" else "steps"
     output = succeed("run", path, "--set", f"train.{steps}=60")
@@ -107,6 +107,7 @@ def test_the_other_configs_run(config: str) -> None:
         assert len(re.findall(r"^Prediction is -?[\d.]+, expected \d\.\d{4}$", output, re.M)) == 3
 
 
+@pytest.mark.slow
 @sweep(
     "estimator",
     [
@@ -193,7 +194,7 @@ def test_bad_input_is_named(case: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["evaluate", "predict"])
-def test_a_model_must_be_trained_first(name: str) -> None:
+def test_model_must_be_trained_first(name: str) -> None:
     Path("new.csv").write_text("SepalLength,SepalWidth,PetalLength,PetalWidth\n1,2,3,4\n")
     result = invoke(name, IRIS, *(["--input", "new.csv"] if name == "predict" else []))
     assert result.exit_code == 1
@@ -201,7 +202,8 @@ def test_a_model_must_be_trained_first(name: str) -> None:
     assert "train first" in result.stderr
 
 
-def test_a_changed_network_is_not_restored_in_silence() -> None:
+@pytest.mark.slow
+def test_changed_network_is_not_restored_silently() -> None:
     succeed("train", IRIS, "--set", "train.steps=2")
     result = invoke("train", IRIS, "train.steps=2", "estimator.hidden_units=[7]", "--resume")
     assert result.exit_code == 1
@@ -210,7 +212,7 @@ def test_a_changed_network_is_not_restored_in_silence() -> None:
 
 
 @pytest.mark.slow
-def test_as_a_process() -> None:
+def test_command_as_subprocess() -> None:
     result = subprocess.run(
         [sys.executable, "-m", "estimatorkit", "run", IRIS, "--set", "train.steps=10"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Hints work when they are pasted: each mistake is mended by what its message proposes."""
+"""Hints work when pasted: each mistake is fixed by what its message proposes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from estimatorkit.experiment import runner
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
+from tests.sweep import sweep
 
 GOOD = """\
 name: people
@@ -104,7 +105,7 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 @pytest.mark.parametrize(("right", "wrong"), MISSPELT)
-def test_a_misspelt_word(right: str, wrong: str) -> None:
+def test_misspelled_words(right: str, wrong: str) -> None:
     text = replaced(GOOD, right, wrong)
     with pytest.raises(ConfigurationError) as caught:
         loaded(text)
@@ -154,7 +155,7 @@ PASTED = {
 }
 
 
-def test_how_many_mistakes_there_are() -> None:
+def test_enough_mistakes_are_covered() -> None:
     assert len(MISSPELT) + len(PASTED) >= 60
 
 
@@ -168,8 +169,8 @@ def attempted(text: str, overrides: list[str]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("case", PASTED)
-def test_what_is_pasted_trains(case: str) -> None:
+@sweep("case", PASTED, quick=1)
+def test_pasted_hint_trains(case: str) -> None:
     (old, new), pattern, target = PASTED[case]
     assert GOOD.count(old) == 1
     text = GOOD.replace(old, new)

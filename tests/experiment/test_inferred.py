@@ -1,4 +1,4 @@
-"""`infer` in experiments: columns, missing values and scales that the exported model has, too."""
+"""`infer` in experiments: columns, missing values and scales, also in the exported model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     Path("houses.csv").write_text("\n".join(lines) + "\n")
 
 
-def test_the_model_is_good_and_says_what_it_is_better_than() -> None:
+@pytest.mark.slow
+def test_model_beats_reported_baseline() -> None:
     output = succeed("run", "houses.yaml")
     r2 = re.search(r"^  r2 +(-?[\d.]+)$", output, re.MULTILINE)
     assert r2 is not None, output
@@ -75,7 +76,8 @@ def test_the_model_is_good_and_says_what_it_is_better_than() -> None:
     )
 
 
-def test_served_predictions_are_those_of_predict() -> None:
+@pytest.mark.slow
+def test_served_predictions_match_predict() -> None:
     experiment = load_experiment("houses.yaml")
     runner.train(experiment)
     table = tables.read_file("houses.csv").take(slice(60))
@@ -108,6 +110,7 @@ def test_served_predictions_are_those_of_predict() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_predict_needs_no_training_data() -> None:
     experiment = load_experiment("houses.yaml")
     runner.train(experiment)
@@ -120,13 +123,14 @@ def test_predict_needs_no_training_data() -> None:
     assert succeed("predict", "houses.yaml", "--input", "rows.csv") == before
 
 
-def test_a_model_no_better_than_the_mean_is_told() -> None:
+def test_model_no_better_than_mean_warns() -> None:
     changes = "estimator={type: BaselineRegressor}", "infer=false", "features=[numeric: rooms]"
     output = succeed("run", "houses.yaml", *changes)
     assert "The model is no better than that: it has learnt nothing." in output
 
 
-def test_metrics_of_the_file() -> None:
+@pytest.mark.slow
+def test_metrics_from_file() -> None:
     metrics = "[LogCoshError, {type: MeanAbsolutePercentageError, name: percent}]"
     results = runner.train(load_experiment("houses.yaml", [f"metrics={metrics}"])).metrics["eval"]
     assert 0 < results["percent"] < 20

@@ -1,4 +1,4 @@
-"""Experiments for Kubernetes: manifests that fit the operators' schemas, images that hold all."""
+"""Experiments for Kubernetes: manifests match the operators' schemas, images are complete."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_manifests_fit_what_the_operators_take(shape: str, tmp_path: Path) -> None:
+def test_manifests_match_schemas(shape: str, tmp_path: Path) -> None:
     found = manifests(tmp_path, CONFIG, *SHAPES[shape])
     expected = {"TFJob", "RayJob", "Secret", "ServiceAccount", "NetworkPolicy"}
     if "--ps" not in SHAPES[shape]:
@@ -122,7 +122,7 @@ def test_manifests_fit_what_the_operators_take(shape: str, tmp_path: Path) -> No
     assert len({each["metadata"]["name"] for each in found.values()}) == 1
 
 
-def test_the_schemas_refuse_what_is_not_there(tmp_path: Path) -> None:
+def test_schemas_refuse_unknown_fields(tmp_path: Path) -> None:
     found = manifests(tmp_path, CONFIG, "--workers", "2")
     for kind in ("TFJob", "TrainJob", "RayJob"):
         pod = next(pods(found[kind]))
@@ -134,7 +134,7 @@ def test_the_schemas_refuse_what_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_tasks_of_a_tfjob_know_their_roles(shape: str, tmp_path: Path) -> None:
+def test_tfjob_tasks_know_their_roles(shape: str, tmp_path: Path) -> None:
     """The operator's part is played here: TF_CONFIG of the replicas, the evaluator left out."""
     job = manifests(tmp_path, CONFIG, *SHAPES[shape])["TFJob"]
     replicas = job["spec"]["tfReplicaSpecs"]
@@ -169,14 +169,14 @@ def test_tasks_of_a_tfjob_know_their_roles(shape: str, tmp_path: Path) -> None:
     assert job["spec"]["runPolicy"] == {"cleanPodPolicy": clean}
 
 
-def test_evaluators_can_be_left_out(tmp_path: Path) -> None:
+def test_evaluators_can_be_omitted(tmp_path: Path) -> None:
     found = manifests(tmp_path, CONFIG, "--workers", "2", "--no-evaluator")
     assert set(found["TFJob"]["spec"]["tfReplicaSpecs"]) == {"Chief", "Worker"}
     assert found["TFJob"]["spec"]["runPolicy"] == {"cleanPodPolicy": "Running"}
     assert "--evaluator" not in found["RayJob"]["spec"]["entrypoint"]
 
 
-def test_a_trainjob_is_of_equal_processes(tmp_path: Path) -> None:
+def test_trainjob_has_equal_processes(tmp_path: Path) -> None:
     spec = manifests(tmp_path, CONFIG, "--workers", "4", "--gpus", "1")["TrainJob"]["spec"]
     assert spec["runtimeRef"] == {"name": "jax-distributed"}
     trainer = spec["trainer"]
@@ -194,7 +194,7 @@ def test_a_trainjob_is_of_equal_processes(tmp_path: Path) -> None:
     }
 
 
-def test_a_rayjob_launches_the_tasks(tmp_path: Path) -> None:
+def test_rayjob_launches_tasks(tmp_path: Path) -> None:
     texts = written(tmp_path, CONFIG, "--workers", "3", "--ps", "2", "train.batch_size=16")
     spec = yaml.safe_load(texts["rayjob.yaml"])["spec"]
     assert shlex.split(spec["entrypoint"]) == [
@@ -212,7 +212,7 @@ def test_a_rayjob_launches_the_tasks(tmp_path: Path) -> None:
     assert groups == {"ps": 2, "worker": 4}  # three workers and the evaluator
 
 
-def test_only_the_tasks_and_rays_operator_reach_the_tasks(tmp_path: Path) -> None:
+def test_network_policy_admits_only_tasks_and_ray_operator(tmp_path: Path) -> None:
     found = manifests(tmp_path / "all", CONFIG)
     own, operator = found["NetworkPolicy"]["spec"]["ingress"]
     label = {"app.kubernetes.io/instance": "iris-dnn"}
@@ -223,7 +223,7 @@ def test_only_the_tasks_and_rays_operator_reach_the_tasks(tmp_path: Path) -> Non
     assert "RayJob" not in found
 
 
-def test_pods_have_no_rights(tmp_path: Path) -> None:
+def test_pods_have_no_privileges(tmp_path: Path) -> None:
     found = manifests(tmp_path, CONFIG, "--workers", "2")
     count = 0
     for kind, manifest in found.items():
@@ -251,7 +251,7 @@ def test_pods_have_no_rights(tmp_path: Path) -> None:
     assert found["PersistentVolumeClaim"]["spec"]["accessModes"] == ["ReadWriteMany"]
 
 
-def test_the_token_is_in_no_file(tmp_path: Path) -> None:
+def test_token_is_in_no_file(tmp_path: Path) -> None:
     texts = written(tmp_path, CONFIG, "--workers", "2")
     secret = yaml.safe_load(texts["secret.yaml.template"])
     assert secret["stringData"] == {"auth_token": PLACEHOLDER}
@@ -303,7 +303,7 @@ def built(context: Path, files: dict[str, str], image: Path) -> list[str]:
     return copied
 
 
-def test_an_image_holds_the_experiment_and_its_data(project: Path, tmp_path: Path) -> None:
+def test_image_holds_experiment_and_data(project: Path, tmp_path: Path) -> None:
     config = project / "experiments/rich.yaml"
     files = written(tmp_path / "out", str(config), "--workers", "2")
     image = tmp_path / "image"
@@ -324,7 +324,7 @@ def test_an_image_holds_the_experiment_and_its_data(project: Path, tmp_path: Pat
     assert Path(shlex.split(build)[-1]).resolve() == project.resolve()
 
 
-def test_images_have_the_extras_that_are_needed(project: Path, tmp_path: Path) -> None:
+def test_images_have_required_extras(project: Path, tmp_path: Path) -> None:
     config = str(project / "experiments/rich.yaml")
     alone = written(tmp_path / "a", config, "--kind", "tfjob")["Dockerfile"]
     assert 'ARG PACKAGE="estimatorkit[arrow]==' in alone
@@ -336,7 +336,7 @@ def test_images_have_the_extras_that_are_needed(project: Path, tmp_path: Path) -
     assert "day-1.csv" not in more["Dockerfile"]
 
 
-def test_data_on_the_claim_are_not_copied(project: Path, tmp_path: Path) -> None:
+def test_data_on_claim_are_not_copied(project: Path, tmp_path: Path) -> None:
     config = str(project / "experiments/rich.yaml")
     files = written(tmp_path / "out", config, "data.train.csv=/shared/data/day-*.csv")
     assert not any("day-" in each for each in built(project, files, tmp_path / "image"))
@@ -382,7 +382,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_right_is_refused(name: str, tmp_path: Path) -> None:
+def test_invalid_settings_are_refused(name: str, tmp_path: Path) -> None:
     arguments, words = WRONG[name]
     result = run(CONFIG, *arguments, "--output", str(tmp_path / "out"))
     assert result.exit_code == 2, result.output
@@ -392,7 +392,7 @@ def test_what_cannot_be_right_is_refused(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_places_on_this_machine_are_refused(project: Path) -> None:
+def test_local_paths_are_refused(project: Path) -> None:
     config = project / "experiments/rich.yaml"
     absolute = f"{project}/data/day-1.csv"
     result = run(str(config), f"data.train.csv={absolute}", "--dry-run")
@@ -415,7 +415,7 @@ def test_places_on_this_machine_are_refused(project: Path) -> None:
         ("x" * 46 + ".y", "x" * 46),
     ],
 )
-def test_names_are_made_of_any_text(text: str, name: str) -> None:
+def test_names_from_any_text(text: str, name: str) -> None:
     assert dns_name(text) == name
     assert len(name) <= MAX_NAME
     Job(name=dns_name(text), image="a:1", config="/experiment/a.yaml")  # which checks it
@@ -424,7 +424,7 @@ def test_names_are_made_of_any_text(text: str, name: str) -> None:
 # -- the command
 
 
-def test_a_dry_run_prints_what_would_be_written(tmp_path: Path) -> None:
+def test_dry_run_prints_files(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     files = written(folder, CONFIG, "--workers", "2")
     result = run(CONFIG, "--workers", "2", "--output", str(folder), "--dry-run")
@@ -434,7 +434,7 @@ def test_a_dry_run_prints_what_would_be_written(tmp_path: Path) -> None:
     assert dict(zip(names, (each[:-1] for each in printed[2::2]), strict=True)) == files
 
 
-def test_files_go_to_a_folder_by_the_name(
+def test_files_go_to_named_folder(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(project)
@@ -450,7 +450,7 @@ def test_files_go_to_a_folder_by_the_name(
     assert result.stderr == ""
 
 
-def test_notes_on_what_is_likely_not_meant(tmp_path: Path) -> None:
+def test_warnings_about_likely_mistakes(tmp_path: Path) -> None:
     result = run(CONFIG, "--workers", "2", "--ps", "1", "--dry-run")
     assert "train.steps=null train.max_steps=1000 counts all runs" in result.stderr
     assert "no trainjob.yaml, because a TrainJob does not support --ps 1" in result.stderr

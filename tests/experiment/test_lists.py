@@ -1,4 +1,4 @@
-"""Columns of lists: the same arrays from CSV, Parquet and TFRecord, and vocabularies."""
+"""List columns: equal arrays from CSV, Parquet and TFRecord, and vocabularies."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_malformed_cells(
     assert received in str(caught.value)
 
 
-def test_what_cannot_be_split(tmp_path: Path) -> None:
+def test_unsplittable_columns_raise(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("items,label\na|b,0\n")
     with pytest.raises(DataError, match=r"(?s)items.*mean 'items'|names a column"):
         tables.read_source(source(tmp_path, csv="a.csv", lists={"item": "|"}))
@@ -187,7 +187,7 @@ export: [final]
 
 
 @pytest.mark.slow
-def test_a_model_of_lists_is_trained_exported_and_asked(
+def test_list_model_trains_exports_and_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -269,7 +269,7 @@ train: {steps: 2}
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_words_are_counted(streamed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_word_counts(streamed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = ["a|b|b,1,0", "c,2,1", "b|a,1,0", ",,1", "d|c|c,1,0"]
     Path("a.csv").write_text("items,n,y\n" + "\n".join(rows) + "\n")

@@ -1,4 +1,4 @@
-"""What a good configuration means: defaults, overrides, plain scalars, and the way back to YAML."""
+"""Loading valid configurations: defaults, overrides, scalars, and dumping to YAML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from estimatorkit.experiment import document
 from estimatorkit.experiment.errors import ConfigurationError
-from estimatorkit.experiment.estimators import Adagrad
+from estimatorkit.experiment.estimators import OPTIMIZERS
 from estimatorkit.experiment.load import dump_experiment, load_experiment
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.sources import CsvSource
@@ -39,7 +39,7 @@ def load(folder: Path, text: str, *overrides: str) -> Experiment:
     return load_experiment(path, overrides)
 
 
-def test_defaults_are_those_of_tf_estimator(tmp_path: Path) -> None:
+def test_defaults_match_tf_estimator(tmp_path: Path) -> None:
     experiment = load(tmp_path, BASE)
     assert experiment.model_dir == "runs/iris"
     assert experiment.seed is None
@@ -52,7 +52,7 @@ def test_defaults_are_those_of_tf_estimator(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_what_is_shown_loads_to_the_same_value(kind: str, tmp_path: Path) -> None:
+def test_dump_round_trips(kind: str, tmp_path: Path) -> None:
     experiment = load(tmp_path, BASE, f"estimator={ESTIMATORS[kind]}")
     assert experiment.estimator.type == kind
     elsewhere = tmp_path / "elsewhere"
@@ -60,7 +60,7 @@ def test_what_is_shown_loads_to_the_same_value(kind: str, tmp_path: Path) -> Non
     assert load(elsewhere, dump_experiment(experiment)) == experiment
 
 
-def test_experiments_are_frozen_and_can_be_keys(tmp_path: Path) -> None:
+def test_experiments_are_frozen_and_hashable(tmp_path: Path) -> None:
     experiment = load(tmp_path, BASE)
     assert {experiment: 1}[load(tmp_path, BASE)] == 1
     with pytest.raises(ValidationError, match="frozen"):
@@ -74,7 +74,7 @@ def test_short_forms_equal_long_forms(tmp_path: Path) -> None:
     assert load(tmp_path, BASE) == load(tmp_path, long)
 
 
-def test_csv_paths_are_relative_to_the_yaml_file(
+def test_csv_paths_are_relative_to_yaml_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "configs"
@@ -86,7 +86,7 @@ def test_csv_paths_are_relative_to_the_yaml_file(
     assert train == CsvSource(csv=(str(tmp_path / "configs" / "../data/train.csv"),))
 
 
-def test_plain_scalars_follow_yaml_1_2(tmp_path: Path) -> None:
+def test_scalars_follow_yaml_1_2(tmp_path: Path) -> None:
     experiment = load(
         tmp_path,
         BASE,
@@ -99,7 +99,7 @@ def test_plain_scalars_follow_yaml_1_2(tmp_path: Path) -> None:
     assert experiment.train.steps == 1000
 
 
-def test_names_of_runs_hold_settings(tmp_path: Path) -> None:
+def test_run_names_contain_settings(tmp_path: Path) -> None:
     changes = "name=iris-{train.batch_size}-{estimator.optimizer}", "train.batch_size=8"
     experiment = load(tmp_path, BASE, *changes)
     assert experiment.name == "iris-8-Ftrl"
@@ -112,7 +112,7 @@ def test_names_of_runs_hold_settings(tmp_path: Path) -> None:
     ("text", "rhythm"),
     [("500 steps", (500, "step")), ("1 sec", (1, "sec")), ("2 epochs", (2, "epoch"))],
 )
-def test_intervals_of_evaluations(tmp_path: Path, text: str, rhythm: tuple[int, str]) -> None:
+def test_evaluation_intervals(tmp_path: Path, text: str, rhythm: tuple[int, str]) -> None:
     assert load(tmp_path, BASE, f"evaluate.every={text}").evaluate.rhythm == rhythm
 
 
@@ -127,12 +127,15 @@ def test_overrides_apply_in_order_and_add_sections(tmp_path: Path) -> None:
         "train.max_steps=20",
         "features.0.numeric=PetalLength",
     )
-    assert experiment.estimator.model_dump()["optimizer"] == Adagrad(learning_rate=0.5).model_dump()
+    assert (
+        experiment.estimator.model_dump()["optimizer"]
+        == OPTIMIZERS["Adagrad"](learning_rate=0.5).model_dump()
+    )
     assert (experiment.train.steps, experiment.train.max_steps) == (None, 20)
     assert experiment.feature_keys == ("PetalLength",)
 
 
-def test_an_override_leaves_other_uses_of_an_alias_alone(tmp_path: Path) -> None:
+def test_override_leaves_other_alias_uses_alone(tmp_path: Path) -> None:
     text = BASE + "evaluate: &batches {batch_size: 8}\npredict: *batches\n"
     experiment = load(tmp_path, text, "predict.batch_size=4")
     assert (experiment.evaluate.batch_size, experiment.predict.batch_size) == (8, 4)
@@ -158,13 +161,13 @@ plain = st.recursive(
 
 @settings(deadline=None)  # the machine may be busy with other tests
 @given(st.dictionaries(words, plain, max_size=4))
-def test_dumped_values_are_read_back(data: dict[str, object]) -> None:
+def test_dumped_values_round_trip(data: dict[str, object]) -> None:
     assert document.to_data(document.parse(document.dump(data), "x.yaml")) == data
 
 
 @settings(deadline=None)  # the machine may be busy with other tests
 @given(st.text(alphabet=":-&*!<>[]{}#|'\"\\ \n\tab1.~", max_size=40))
-def test_any_text_is_read_or_refused_in_words(text: str) -> None:
+def test_arbitrary_text_loads_or_raises(text: str) -> None:
     refused = ""
     try:
         document.to_data(document.parse(text, "x.yaml"))
@@ -173,6 +176,6 @@ def test_any_text_is_read_or_refused_in_words(text: str) -> None:
     assert not refused or refused.startswith("x.yaml")
 
 
-def test_a_file_without_an_end() -> None:
+def test_endless_file() -> None:
     with pytest.raises(ConfigurationError, match="too large for a configuration"):
         load_experiment("/dev/zero")

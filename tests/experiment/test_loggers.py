@@ -1,4 +1,4 @@
-"""Trackers: what MLflow's store and Weights & Biases get from a training."""
+"""Experiment trackers: what MLflow and Weights & Biases receive from a training."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def train(logger: str) -> Any:
     return runner.train(load_experiment("iris.yaml"))
 
 
+@pytest.mark.slow
 def test_mlflow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow", reason="NOT TESTED: MLflow, which is not installed")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")

@@ -1,4 +1,4 @@
-"""What a bad configuration is answered with, word for word: where, what was expected, what came."""
+"""Error messages for invalid configurations, word for word: location, expected, received."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ TYPES = (
     "MMoE, PLE, ESMM, KMeans, TwoTower"
 )
 DNN_KEYS = (
-    "type, weight_column, loss_reduction, hidden_units, optimizer, activation, dropout, "
-    "batch_norm, warm_start_from, n_classes, label_vocabulary"
+    "type, weight_column, loss_reduction, activation, n_classes, label_vocabulary, hidden_units, "
+    "optimizer, dropout, warm_start_from, batch_norm"
 )
 
 
@@ -156,7 +156,7 @@ bad.yaml:7:5: unknown key features.0.numerik.
         ("default: 1.5", "defualt: 1.5"),
         """\
 bad.yaml:8:33: unknown key features.1.numeric.defualt.
-  expected: one of key, default, dtype, shape, normalizer
+  expected: one of key, shape, default, dtype, normalizer
   received: defualt
   hint:     did you mean 'default'?""",
     ),
@@ -164,7 +164,7 @@ bad.yaml:8:33: unknown key features.1.numeric.defualt.
         ("  hidden_units: [10, 10]\n", ""),
         """\
 bad.yaml:10:3: the key estimator.hidden_units is missing.
-  expected: units of each hidden layer""",
+  expected: the width of each hidden layer, for example `[64, 32]`""",
     ),
     "missing section": (
         ("train:\n  steps: 100\n", ""),
@@ -308,7 +308,7 @@ bad.yaml:7:5: features.0 names several kinds of columns: numeric, bucketized.
         ),
         """\
 bad.yaml:7:52: unknown key features.0.embedding.column.vocabulary_list.wrods.
-  expected: one of key, num_oov_buckets, words, default_value
+  expected: one of key, words, default_value, num_oov_buckets
   received: wrods
   hint:     did you mean 'words'?""",
     ),
@@ -586,7 +586,7 @@ def test_message_about_an_override(
     assert message(tmp_path, monkeypatch, GOOD, override) == OVERRIDES[override]
 
 
-def test_every_problem_is_reported_at_its_place(
+def test_every_problem_is_reported_at_its_location(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = GOOD.replace("n_classes: 3", "n_classes: 1").replace("steps: 100", "steps: 0")
@@ -606,7 +606,9 @@ def test_at_most_ten_problems_are_reported(tmp_path: Path, monkeypatch: pytest.M
     assert lines[-1] == "... and 3 more."
 
 
-def test_missing_file_names_those_nearby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_file_suggests_nearby_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("configs").mkdir()
     Path("configs/iris_dnn.yaml").write_text(GOOD)
@@ -623,7 +625,7 @@ def test_missing_file_names_those_nearby(tmp_path: Path, monkeypatch: pytest.Mon
         load_experiment("configs")
 
 
-def test_file_that_is_not_text(tmp_path: Path) -> None:
+def test_binary_file(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_bytes(b"name: \xff\n")
     with pytest.raises(ConfigurationError, match=r"is not UTF-8 text \(byte 6\)"):

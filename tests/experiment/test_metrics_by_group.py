@@ -42,6 +42,6 @@ def test_groups_need_not_be_features(tmp_path: Path) -> None:
     assert 0 < metrics["calibration"] < 3
 
 
-def test_a_ranking_metric_without_groups_is_refused(tmp_path: Path) -> None:
+def test_ranking_metric_without_groups_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="lacks the column that it groups"):
         load_experiment(written(tmp_path, ["NDCG"]))

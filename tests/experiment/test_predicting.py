@@ -1,4 +1,4 @@
-"""`estimatorkit predict`: by a configuration, the folder of a run, or an exported model alone."""
+"""`estimatorkit predict` from a configuration, a run's folder, or an exported model alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     Path("people.yaml").write_text(PEOPLE)
 
 
-def test_run_folders_and_exports_predict_alone_and_alike() -> None:
+@pytest.mark.slow
+def test_run_folders_and_exports_predict_alike() -> None:
     succeed("train", "people.yaml")
     Path("people.csv").rename("new.csv")
     Path("people.yaml").unlink()
@@ -59,6 +60,7 @@ def test_run_folders_and_exports_predict_alone_and_alike() -> None:
         np.testing.assert_allclose(other["probability_yes"], one["probability_yes"], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_large_files_are_predicted_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     succeed("train", "people.yaml")
     whole = succeed("predict", "people.yaml", "--input", "people.csv")
@@ -71,7 +73,7 @@ def test_large_files_are_predicted_in_chunks(monkeypatch: pytest.MonkeyPatch) ->
     assert len(whole.splitlines()) == 201
 
 
-def test_what_is_wrong_with_a_file_is_told() -> None:
+def test_file_errors() -> None:
     succeed("train", "people.yaml")
     Path("new.csv").write_text("id,age,town\na,30,Rome\nb,old,Rome\n")
     for model in ("runs/people", "runs/people/export/final"):

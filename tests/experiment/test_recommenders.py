@@ -78,7 +78,7 @@ def settings(*changes: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["DIN", "DIEN"])
-def test_a_model_of_sequences_learns_predicts_and_is_served(kind: str) -> None:
+def test_sequence_model_learns_predicts_and_serves(kind: str) -> None:
     output = succeed("run", "behaviours.yaml", *settings(f"estimator.type={kind}"))
     assert float(re.search(r"\n  auc +([\d.]+)", output)[1]) > 0.7
     assert re.search(r"group_auc +\d", output)
@@ -118,7 +118,7 @@ def test_negatives_are_read_in_training_only() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["DIN", "DIEN"])
-def test_a_sequence_may_have_a_dynamic_table(kind: str) -> None:
+def test_sequence_with_dynamic_table(kind: str) -> None:
     changes = [
         f"estimator.type={kind}",
         "sequences.0.target={hash_bucket: {key: item, hash_bucket_size: 1099511627776}}",
@@ -134,7 +134,7 @@ def test_a_sequence_may_have_a_dynamic_table(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(SMALL))
-def test_a_model_of_several_labels_reports_and_predicts_each(kind: str) -> None:
+def test_multi_label_model_reports_and_predicts_each(kind: str) -> None:
     output = succeed("run", "tasks.yaml", *settings(*SMALL[kind]))
     first, second = HEADS[kind][:2]
     for name in (first, second):
@@ -194,13 +194,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_does_not_fit_is_refused(case: str) -> None:
+def test_invalid_configurations_are_refused(case: str) -> None:
     name, changes, message = WRONG[case]
     with pytest.raises(ConfigurationError, match=re.escape(message)):
         load_experiment(f"{name}.yaml", re.split(r" (?=data\.)", changes))
 
 
-def test_data_that_do_not_fit_are_refused() -> None:
+def test_invalid_data_are_refused() -> None:
     for name, changes, message in (
         ("behaviours", ["sequences.0.history=reed"], "no column 'reed'"),
         ("behaviours", ["data.train.lists={}"], "'read' is no column of lists"),

@@ -1,4 +1,4 @@
-"""Reports: what is in the file, what is not (scripts, unescaped names), and how it looks."""
+"""HTML reports: content, safety (scripts, escaping), and layout."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_folder_alone_gives_curves_model_and_configuration(folder: Path, tmp_path: Path) -> None:
+def test_report_from_folder_alone(folder: Path, tmp_path: Path) -> None:
     path = write_report(folder, None, tmp_path / "report.html", title=NASTY)
     page = Page(path)
     assert page.titles == ["Learning curves", "Model", "Configuration"]
@@ -90,7 +90,7 @@ def test_a_folder_alone_gives_curves_model_and_configuration(folder: Path, tmp_p
     assert "global step 20" in page.text
 
 
-def test_scalars_are_the_same_from_records_and_from_events(folder: Path) -> None:
+def test_scalars_from_records_match_events(folder: Path) -> None:
     expected = {
         "loss": [(0, 3.0), (10, 2.0), (30, 1.0)],  # what is not finite is left out
         NASTY: [(0, 0.0), (10, 1.0), (20, 2.0), (30, 3.0)],
@@ -131,7 +131,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.slow
-def test_with_data_there_is_what_the_model_does(report: str) -> None:
+def test_report_with_data(report: str) -> None:
     page = Page(report)
     assert page.titles == [
         *("Metrics", "Learning curves", "Confusion matrix", "ROC, precision and recall"),
@@ -146,7 +146,7 @@ def test_with_data_there_is_what_the_model_does(report: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_a_browser_shows_all_pictures_and_nothing_sticks_out(report: str) -> None:
+def test_browser_shows_all_plots_without_overflow(report: str) -> None:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip("NOT TESTED: how reports look, for want of a browser; name one in CHROMIUM")
@@ -167,7 +167,7 @@ def test_a_browser_shows_all_pictures_and_nothing_sticks_out(report: str) -> Non
 
 
 @pytest.mark.slow
-def test_several_classes_and_numbers_have_pictures_of_their_own() -> None:
+def test_multi_class_and_regression_plots() -> None:
     random = np.random.default_rng(1)
     scores = random.dirichlet([1, 1, 1], 50).astype(np.float32)
     predictions = {"probabilities": scores, "class_ids": scores.argmax(axis=1)[:, None]}
@@ -180,7 +180,7 @@ def test_several_classes_and_numbers_have_pictures_of_their_own() -> None:
     assert "Label 1: 50 examples" in section.content
 
 
-def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+def test_errors(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no such model folder"):
         write_report(tmp_path / "none", None, tmp_path / "report.html")
     with pytest.raises(ValueError, match="evaluation data requires an estimator"):
@@ -189,7 +189,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         report_html.collect(lambda: 3, 10)
 
 
-def test_the_command_on_a_folder(folder: Path, tmp_path: Path) -> None:
+def test_command_on_folder(folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.html"
     arguments = ["report", str(folder), "--curves-only", "-o", str(target)]
     answer = CliRunner().invoke(cli, arguments)
@@ -203,7 +203,7 @@ def test_the_command_on_a_folder(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_on_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_on_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[list[str]] = []
     confusion = report_plots.confusion
 

@@ -1,4 +1,4 @@
-"""Tables against experiments: which columns are taken, as what, and what is said of bad ones."""
+"""Tables in experiments: which columns are used, their dtypes, and errors about bad ones."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def table(**columns: list[object]) -> Table:
     return Table({name: np.array(values) for name, values in (base | columns).items()})
 
 
-def test_features_are_taken_in_order_as_their_dtype(tmp_path: Path) -> None:
+def test_features_keep_order_and_dtype(tmp_path: Path) -> None:
     features = examples.features_of(experiment(tmp_path), table(Width=[3.0, np.nan]), "x.csv")
     assert list(features) == ["Length", "Width"]
     assert [column.dtype for column in features.values()] == [np.float32, np.float32]
     np.testing.assert_array_equal(features["Width"], [3.0, np.nan])
 
 
-def test_numbers_that_were_read_as_text_are_numbers(tmp_path: Path) -> None:
+def test_numeric_text_becomes_numbers(tmp_path: Path) -> None:
     features = examples.features_of(experiment(tmp_path), table(Width=[b"2.5", b""]), "x.csv")
     np.testing.assert_array_equal(features["Width"], [2.5, np.nan])
 
 
-def test_numbers_that_are_read_as_words_are_written_out(tmp_path: Path) -> None:
+def test_numeric_words_become_text(tmp_path: Path) -> None:
     feature = "features.0={crossed: {keys: [Length, Width], hash_bucket_size: 5}}"
     crossed = experiment(tmp_path, feature, "features.1={numeric: Length}")
     features = examples.features_of(crossed, table(Width=[3.0, np.nan]), "x.csv")
@@ -64,7 +64,7 @@ def test_ids_are_integers(tmp_path: Path) -> None:
         examples.features_of(ids, table(Width=[2.5, 1]), "x.csv")
 
 
-def test_the_weight_is_taken_for_training_but_not_for_prediction(tmp_path: Path) -> None:
+def test_weight_is_used_in_training_not_prediction(tmp_path: Path) -> None:
     weighted = experiment(tmp_path, "estimator.weight_column=W")
     data = table(W=[1, 2])
     assert list(examples.features_of(weighted, data, "x.csv")) == ["Length", "Width", "W"]
@@ -74,12 +74,12 @@ def test_the_weight_is_taken_for_training_but_not_for_prediction(tmp_path: Path)
     ]
 
 
-def test_a_baseline_without_features_sees_every_other_column(tmp_path: Path) -> None:
+def test_baseline_without_features_reads_all_other_columns(tmp_path: Path) -> None:
     baseline = experiment(tmp_path, "estimator={type: BaselineClassifier}", "features=[]")
     assert list(examples.features_of(baseline, table(), "x.csv")) == ["Length", "Width"]
 
 
-def test_labels_of_a_regressor(tmp_path: Path) -> None:
+def test_regression_labels(tmp_path: Path) -> None:
     one = experiment(tmp_path, "estimator={type: LinearRegressor}")
     assert examples.labels_of(one, table(), "x.csv").shape == (2,)
     two = experiment(
@@ -90,7 +90,7 @@ def test_labels_of_a_regressor(tmp_path: Path) -> None:
     assert examples.label_names(two, labels) == [(0.0, 5.0), (1.0, 6.0)]
 
 
-def test_labels_that_are_text_are_named_by_the_vocabulary(tmp_path: Path) -> None:
+def test_text_labels_are_named_by_vocabulary(tmp_path: Path) -> None:
     kinds = experiment(
         tmp_path, "estimator.label_vocabulary=[no, yes]", "data.class_names=[Nay, Yea]"
     )
@@ -165,7 +165,7 @@ x.csv: no column 'Kind'.
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_message_about_data(case: str, tmp_path: Path) -> None:
+def test_data_error_messages(case: str, tmp_path: Path) -> None:
     columns, overrides, expected = BAD[case]
     flowers = experiment(tmp_path, *overrides)
     data = table(**{name: values for name, values in columns.items() if values is not None})
@@ -177,7 +177,7 @@ def test_message_about_data(case: str, tmp_path: Path) -> None:
     assert str(caught.value) == expected
 
 
-def test_missing_csv_names_those_nearby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_csv_suggests_nearby_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("train.csv").write_text("A\n1\n")
     with pytest.raises(DataError, match=r"trian\.csv: no such file(.|\n)*mean 'train\.csv'\?"):
@@ -187,7 +187,7 @@ def test_missing_csv_names_those_nearby(tmp_path: Path, monkeypatch: pytest.Monk
 SURE = Prediction("Setosa", {"Setosa": 0.9964, "Virginica": 0.0036})
 
 
-def test_words_for_predictions_and_metrics(tmp_path: Path) -> None:
+def test_prediction_and_metric_wording(tmp_path: Path) -> None:
     assert (
         report.sentence(SURE, "Virginica") == 'Prediction is "Setosa" (99.6%), expected "Virginica"'
     )
@@ -214,7 +214,7 @@ def test_words_for_predictions_and_metrics(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
-def test_files_of_predictions(name: str, tmp_path: Path) -> None:
+def test_prediction_files(name: str, tmp_path: Path) -> None:
     read = pd.read_csv if name.endswith("csv") else pd.read_parquet
     columns = {
         "id": np.array([b"a", b"b,"], object),

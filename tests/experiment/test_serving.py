@@ -104,7 +104,7 @@ def test_rows_and_columns(features: Client) -> None:
 
 
 @pytest.mark.slow
-def test_one_row_of_an_input_is_repeated_for_the_others(features: Client) -> None:
+def test_single_row_input_is_repeated(features: Client) -> None:
     columns = {"x": [[0.5, 1.0, -1.0]], "word": [["a"]], "name": [["v"], ["w"], ["v"]]}
     status, found = features(f"{features.prefix}:predict", {"inputs": columns})
     assert status == 200
@@ -120,6 +120,7 @@ def test_one_row_of_an_input_is_repeated_for_the_others(features: Client) -> Non
     assert "different numbers of examples" in refused["error"]
 
 
+@pytest.mark.slow
 def test_text_may_be_base64(features: Client) -> None:
     path = f"{features.prefix}:predict"
     encoded = {**ROW, "word": [{"b64": base64.b64encode(b"a").decode()}]}
@@ -129,7 +130,7 @@ def test_text_may_be_base64(features: Client) -> None:
         assert (status, list(found)) == (400, ["error"])
 
 
-def test_not_a_number_and_infinity(features: Client) -> None:
+def test_nan_and_infinity(features: Client) -> None:
     path = f"{features.prefix}:predict"
     body = b'{"instances": [{"x": [NaN, Infinity, -Infinity], "word": ["a"], "name": ["v"]}]}'
     status, found = features(path, body)
@@ -137,7 +138,7 @@ def test_not_a_number_and_infinity(features: Client) -> None:
     assert set(found["predictions"][0]["probabilities"]) == {None}  # JSON has no NaN
 
 
-def test_null_is_a_missing_value(features: Client) -> None:
+def test_null_is_missing_value(features: Client) -> None:
     path = f"{features.prefix}:predict"
     rows = [{**ROW, "x": [None, 1.0, 2.0], "word": [None]}]
     body = b'{"instances": [{"x": [NaN, 1, 2], "word": [""], "name": ["v"]}]}'
@@ -145,7 +146,7 @@ def test_null_is_a_missing_value(features: Client) -> None:
     assert (status, found) == features(path, body)
 
 
-def test_null_among_integers_is_no_id() -> None:
+def test_null_integer_is_missing_id() -> None:
     signature: Any = SimpleNamespace(inputs={"id": (tf.int64, (None,)), "on": (tf.bool, (None,))})
     inputs, _ = rest_json.predict_inputs({"instances": [{"id": None, "on": True}]}, signature)
     assert inputs == {"id": [-1], "on": [True]}
@@ -172,7 +173,7 @@ def test_classify_takes_features_by_key(examples: Client) -> None:
 
 
 @pytest.mark.slow
-def test_regress_gives_a_number_an_example(tmp_path: Path) -> None:
+def test_regress_returns_one_number_per_example(tmp_path: Path) -> None:
     column = tf.feature_column.numeric_column("x")
     config = tf.estimator.RunConfig(log_step_count_steps=None)
     model = tf.estimator.LinearRegressor([column], model_dir=tmp_path / "m", config=config)
@@ -196,7 +197,7 @@ def test_regress_gives_a_number_an_example(tmp_path: Path) -> None:
         assert (status, found["results"]) == (200, pytest.approx(expected))
 
 
-def test_the_example_request_gets_the_example_response(features: Client) -> None:
+def test_example_request_gives_example_response(features: Client) -> None:
     folder = features.store.get()[1].directory
     request = json.loads((folder / "example_request.json").read_text())
     response = json.loads((folder / "example_response.json").read_text())
@@ -238,7 +239,7 @@ def test_status_and_metadata(features: Client) -> None:
         ("/", 404),
     ],
 )
-def test_other_paths_are_refused(features: Client, path: str, status: int) -> None:
+def test_unknown_paths_are_refused(features: Client, path: str, status: int) -> None:
     found, content = features(path, {"instances": [ROW]})
     assert (found, list(content)) == (status, ["error"])
     if path.endswith("predict") and status == 404:
@@ -262,13 +263,13 @@ def test_other_paths_are_refused(features: Client, path: str, status: int) -> No
         (b'{"signature_name": 3, "instances": [{"x": 1}]}', "must be a string"),
     ],
 )
-def test_wrong_bodies_are_400(features: Client, body: bytes, words: str) -> None:
+def test_invalid_bodies_give_400(features: Client, body: bytes, words: str) -> None:
     status, found = features(f"{features.prefix}:predict", body, "POST")
     assert status == 400
     assert words in found["error"]
 
 
-def test_large_and_unmeasured_requests_are_refused(features: Client) -> None:
+def test_large_and_chunked_requests_are_refused(features: Client) -> None:
     body = json.dumps({"instances": [ROW] * 1000}).encode()
     connection = http.client.HTTPConnection("127.0.0.1", features.server.port, timeout=30)
     for headers, status in (
@@ -287,7 +288,7 @@ def test_large_and_unmeasured_requests_are_refused(features: Client) -> None:
         connection.close()
 
 
-def test_only_this_machine_is_listened_to(features: Client) -> None:
+def test_listens_on_loopback_only(features: Client) -> None:
     assert features.server.url.startswith("http://127.0.0.1:")
     assert is_local("127.0.0.1")
     assert is_local("::1")
@@ -298,7 +299,8 @@ def test_only_this_machine_is_listened_to(features: Client) -> None:
 # -- versions
 
 
-def test_newer_versions_are_picked_up_and_bad_ones_are_not(
+@pytest.mark.slow
+def test_newer_versions_are_loaded_and_bad_ones_skipped(
     bases: dict[str, Path], tmp_path: Path
 ) -> None:
     (first,) = (each for each in bases["features"].iterdir())
@@ -326,7 +328,7 @@ def test_newer_versions_are_picked_up_and_bad_ones_are_not(
         assert client(f"{client.prefix}:predict", {"instances": [ROW]})[0] == 200
 
 
-def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
+def test_folder_without_model_raises(tmp_path: Path) -> None:
     with pytest.raises(errors.NotFoundError, match=r"no exported model(.|\n)*export_saved_model"):
         ModelStore(tmp_path)
     with pytest.raises(errors.NotFoundError, match=r"signature\.json"):
@@ -334,7 +336,7 @@ def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_serves(bases: dict[str, Path]) -> None:
+def test_serve_command(bases: dict[str, Path]) -> None:
     command = [sys.executable, "-u", "-m", "estimatorkit", "serve", str(bases["features"])]
     with subprocess.Popen(
         [*command, "--port", "0", "--name", "iris"],

@@ -1,4 +1,4 @@
-"""Operating a server: batches, several models, labels, health, metrics, TLS, draining, versions."""
+"""Operating a server: batching, models, labels, health, metrics, TLS, draining, versions."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from estimatorkit.experiment.serving.model_store import ModelStore
 from estimatorkit.experiment.serving.models_file import open_models
 from tests.estimator.exported import shared_export
 from tests.experiment.serving_clients import ROW, RawClient, serving
+from tests.sweep import sweep
 
 PATH = "/v1/models/model:predict"
 ONE = {"instances": [ROW]}
@@ -68,7 +69,7 @@ def batches_of(requests: list[tuple[str, list[Any]]], most: int) -> tuple[list[A
     return batches, asyncio.run(ask())
 
 
-def test_requests_that_wait_are_one_batch() -> None:
+def test_waiting_requests_form_one_batch() -> None:
     requests = [("a", [1, 2]), ("a", [3]), ("b", [4]), ("a", [5]), ("a", [6, 7, 8, 9, 10])]
     batches, found = batches_of(requests, 4)
     assert found == [[10, 20], [30], [40], [50], [60, 70, 80, 90, 100]]
@@ -80,14 +81,15 @@ def test_requests_that_wait_are_one_batch() -> None:
     ]
 
 
-def test_one_invalid_request_does_not_fail_the_others() -> None:
+def test_invalid_request_does_not_fail_batch() -> None:
     batches, found = batches_of([("a", [1]), ("a", [-1]), ("a", [2])], 8)
     assert batches == [("a", [1, -1, 2]), ("a", [1]), ("a", [-1]), ("a", [2])]
     assert (found[0], found[2]) == ([10], [20])
     assert isinstance(found[1], ValueError)
 
 
-def test_answers_of_a_batch_are_those_of_its_rows(base: Path) -> None:
+@pytest.mark.slow
+def test_batched_responses_match_their_rows(base: Path) -> None:
     rows = [{**ROW, "x": [float(number), 1.0, -1.0]} for number in range(20)]
     with serving(ModelStore(base), batch_delay=0.5) as server:
         clients = [RawClient(server) for _ in rows]
@@ -117,6 +119,7 @@ def test_answers_of_a_batch_are_those_of_its_rows(base: Path) -> None:
 # -- models
 
 
+@pytest.mark.slow
 def test_several_models_and_labels(base: Path, tmp_path: Path) -> None:
     shutil.copytree(shared_export(parse=True), tmp_path / "parsing" / "1")
     file = tmp_path / "models.yaml"
@@ -156,14 +159,15 @@ def test_several_models_and_labels(base: Path, tmp_path: Path) -> None:
         ("- a", "does not hold a mapping"),
     ],
 )
-def test_wrong_files_of_models(tmp_path: Path, text: str, words: str) -> None:
+def test_invalid_model_files(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "models.yaml"
     file.write_text(text)
     with pytest.raises(ConfigurationError, match=words):
         open_models(file)
 
 
-def test_a_label_needs_its_version(base: Path) -> None:
+@pytest.mark.slow
+def test_label_needs_its_version(base: Path) -> None:
     with pytest.raises(errors.NotFoundError, match=r"label 'stable'(.|\n)*expected: 3, 4"):
         ModelStore(base, labels={"stable": 2})
 
@@ -171,9 +175,8 @@ def test_a_label_needs_its_version(base: Path) -> None:
 # -- versions
 
 
-def test_a_version_that_is_still_being_copied_is_waited_for(
-    base: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.slow
+def test_waits_for_version_being_copied(base: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = ModelStore(base)
     whole = shared_export()
     copied = base / "5"
@@ -189,8 +192,8 @@ def test_a_version_that_is_still_being_copied_is_waited_for(
     store.close()
 
 
-@pytest.mark.parametrize("error", [KeyError("a"), RecursionError(), MemoryError(), OSError("full")])
-def test_no_candidate_ends_the_watch(
+@sweep("error", [KeyError("a"), RecursionError(), MemoryError(), OSError("full")], quick=1)
+def test_invalid_candidate_does_not_stop_watch(
     base: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr(model_store, "_POLL_SECONDS", 0.01)
@@ -221,7 +224,7 @@ def wait_until(holds: Any) -> None:
         time.sleep(0.01)
 
 
-def test_an_older_version_is_served_if_the_newest_is_damaged(base: Path) -> None:
+def test_falls_back_to_older_version_if_newest_is_damaged(base: Path) -> None:
     (base / "4" / "serving" / "graph-0.pb").write_bytes(b"damaged")
     store = ModelStore(base)
     assert store.get()[0] == 3
@@ -254,7 +257,8 @@ def test_health_metrics_and_access_log(base: Path, caplog: pytest.LogCaptureFixt
     assert logged[0]["version"] == 4
 
 
-def test_requests_that_have_begun_are_answered(base: Path) -> None:
+@pytest.mark.slow
+def test_started_requests_are_answered(base: Path) -> None:
     with serving(ModelStore(base), batch_delay=1.0) as server, ThreadPoolExecutor(1) as pool:
         client = RawClient(server)
         asked = pool.submit(client.ask, PATH, ONE)
@@ -265,7 +269,7 @@ def test_requests_that_have_begun_are_answered(base: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_ends_well_on_sigterm(base: Path) -> None:
+def test_command_shuts_down_on_sigterm(base: Path) -> None:
     command = [sys.executable, "-u", "-m", "estimatorkit", "serve", str(base), "--port", "0"]
     command.append("--access-log")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -1,4 +1,4 @@
-"""Settings of the training: weights of classes, learning rates that change, streamed files."""
+"""Training settings: class weights, learning-rate schedules, streamed files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_balanced_classes_are_found_more_often() -> None:
+@pytest.mark.slow
+def test_balanced_classes_improve_recall() -> None:
     plain = runner.train(load_experiment("config.yaml")).metrics["eval"]
     balanced = load_experiment("config.yaml", ["name=b", "train.class_weights=balanced"])
     even = runner.train(balanced).metrics["eval"]
@@ -47,7 +48,7 @@ def test_balanced_classes_are_found_more_often() -> None:
     assert even["accuracy_baseline"] == plain["accuracy_baseline"]  # evaluations are not weighted
 
 
-def test_weights_of_classes_by_name() -> None:
+def test_class_weights_by_name() -> None:
     given = load_experiment("config.yaml", ["train.class_weights={yes: 3}"])
     table = tables.training_table(given)
     features, labels = examples.examples_of(given, table, "data", training=True)
@@ -72,7 +73,7 @@ def test_weights_of_classes_by_name() -> None:
         ("estimator.optimizer.learning_rate=-1", "a number > 0"),
     ],
 )
-def test_refusals(change: str, words: str) -> None:
+def test_invalid_settings_raise(change: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         load_experiment("config.yaml", [change])
 
@@ -108,13 +109,14 @@ def test_schedules(schedule: str, expected: dict[int, float]) -> None:
             assert session.run(rate) == pytest.approx(value, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_training_with_a_schedule() -> None:
     rate = "{type: cosine_decay, learning_rate: 0.1, warmup_steps: 5}"
     given = load_experiment("config.yaml", [f"estimator.optimizer.learning_rate={rate}"])
     assert runner.train(given).metrics["eval"]["accuracy"] > 0.9
 
 
-def test_streamed_files_are_the_same_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streamed_files_give_same_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     read_chunks = tables.read_chunks
     monkeypatch.setattr(tables, "read_chunks", lambda source: read_chunks(source, 4000))
     Path("more.csv").write_text("x,kind\n7,yes\n")
@@ -135,7 +137,8 @@ def test_streamed_files_are_the_same_examples(monkeypatch: pytest.MonkeyPatch) -
             assert first[1] == second[1]
 
 
-def test_the_holdout_of_streamed_files(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_holdout_of_streamed_files(monkeypatch: pytest.MonkeyPatch) -> None:
     read_chunks = tables.read_chunks
     monkeypatch.setattr(tables, "read_chunks", lambda source: read_chunks(source, 4000))
     streamed = load_experiment("config.yaml", ["data.stream=true"])
@@ -147,6 +150,7 @@ def test_the_holdout_of_streamed_files(monkeypatch: pytest.MonkeyPatch) -> None:
     assert trained.metrics["eval"]["accuracy"] > 0.9
 
 
+@pytest.mark.slow
 def test_mixed_precision() -> None:
     network = "estimator={type: DNNClassifier, hidden_units: [8], label_vocabulary: [no, yes]}"
     given = load_experiment("config.yaml", [network, "train.mixed_precision=true"])

@@ -1,4 +1,4 @@
-"""Every kind of source: the table that it gives, and what is said where it gives none."""
+"""Data sources: the table that each gives, and its errors."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def lists(table: tables.Table) -> dict[str, list[Any]]:
     return {name: column.tolist() for name, column in table.items()}
 
 
-def test_each_kind_of_source_has_a_reader() -> None:
+def test_each_source_has_reader() -> None:
     assert set(tables.READERS) == set(FILE_SOURCES.values())
 
 
-def test_several_csv_files_by_wildcard_some_compressed(tmp_path: Path) -> None:
+def test_csv_files_by_wildcard_with_compression(tmp_path: Path) -> None:
     (tmp_path / "day-1.csv").write_text("a,b\n1,x\n2,\n")
     with gzip.open(tmp_path / "day-2.csv.gz", "wt") as stream:
         stream.write("a,b\n3,7\n")
@@ -54,7 +54,7 @@ def test_several_csv_files_by_wildcard_some_compressed(tmp_path: Path) -> None:
         tables.read_source(source(tmp_path, csv="day-?.csv"))
 
 
-def test_csv_without_names_and_with_marks_for_what_is_missing(tmp_path: Path) -> None:
+def test_csv_without_header_and_with_missing_markers(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1; ?\n2; 5\n")
     given = {"columns": ["a", "b"], "delimiter": ";", "na_values": ["?"], "defaults": {"b": 0.5}}
     table = tables.read_source(source(tmp_path, csv="a.txt", skip_initial_space=True, **given))
@@ -94,7 +94,7 @@ def test_records(tmp_path: Path) -> None:
     assert lists(table) == {"n": [1, 2], "v": [[1, 0.5], [2, 0.5]], "w": [b"-", b"-"]}
 
 
-def test_data_sets_that_come_along() -> None:
+def test_bundled_datasets() -> None:
     iris = tables.read_source("iris_test")
     assert list(iris)[-1] == "Species"
     assert tables.row_count(iris) == 30
@@ -104,7 +104,7 @@ def test_data_sets_that_come_along() -> None:
 
 
 @pytest.mark.parametrize("name", [each for each in get_args(DataSetName) if "iris" not in each])
-def test_data_sets_have_a_loader(name: str) -> None:
+def test_datasets_have_loaders(name: str) -> None:
     base = name.removesuffix("_train").removesuffix("_test")
     assert base in ek.datasets.catalogue()
 
@@ -118,7 +118,7 @@ def test_census(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(table["income_bracket"]) == {"<=50K", ">50K"}
 
 
-def test_numbers_that_name_classes_are_written_as_in_the_file(tmp_path: Path) -> None:
+def test_numeric_class_names_keep_their_spelling(tmp_path: Path) -> None:
     """Also where one is missing, which makes them numbers with a fraction."""
     (tmp_path / "a.csv").write_text("x,y\n1,7\n2,\n3,12\n")
     (tmp_path / "a.yaml").write_text(
@@ -134,9 +134,7 @@ def test_numbers_that_name_classes_are_written_as_in_the_file(tmp_path: Path) ->
     assert labels.tolist() == ["7", "12"]
 
 
-def test_files_are_read_once_while_they_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unchanged_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By training, the part to measure with, and columns that are inferred."""
     reads: list[str] = []
 
@@ -163,7 +161,7 @@ def test_files_are_read_once_while_they_stay(
     assert len(reads) == 2
 
 
-def test_a_part_is_kept_and_rows_without_a_label_are_left_out(tmp_path: Path) -> None:
+def test_holdout_and_rows_without_label(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{i},{i or ''}\n" for i in range(11)))
     (tmp_path / "a.yaml").write_text(
         "name: a\ndata: {train: {csv: a.csv}, holdout: 0.3, label: y, missing_labels: skip}\n"
@@ -192,7 +190,7 @@ def test_rows_know_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert later["x"].tolist() == [4, 2]
 
 
-def test_a_label_that_is_missing_is_found_in_its_file_after_a_holdout(
+def test_missing_label_is_located_after_holdout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -236,7 +234,7 @@ def test_files_are_read_in_chunks(tmp_path: Path) -> None:
     assert [tables.row_count(each) for each in parts] == [100] * 5
 
 
-def test_files_are_read_as_the_training_data(tmp_path: Path) -> None:
+def test_prediction_files_are_read_like_training_data(tmp_path: Path) -> None:
     like = source(tmp_path, csv="train.csv", columns=["a", "label"], delimiter=";")
     (tmp_path / "new.csv").write_text("1\n2\n")
     table = tables.read_source(tables.source_of(tmp_path / "new.csv", like, ["label"]))

@@ -1,4 +1,4 @@
-"""`estimatorkit init`: the experiment that it writes for a table runs."""
+"""`estimatorkit init` writes an experiment that runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def frame(rows: int = 120) -> pd.DataFrame:
         ("income", {"type": "DNNRegressor"}, "rmse"),
     ],
 )
-def test_the_label_decides_the_task(label: str, estimator: dict[str, object], metric: str) -> None:
+def test_label_decides_task(label: str, estimator: dict[str, object], metric: str) -> None:
     frame().to_csv("people.csv", index=False)
     output = succeed("init", "people.csv", "--label", label)
     assert output == ("The experiment is in people.yaml. Next:\n  estimatorkit run people.yaml\n")
@@ -62,7 +62,8 @@ def test_the_label_decides_the_task(label: str, estimator: dict[str, object], me
     assert load_experiment("people.yaml", ["infer=false", "features=[numeric: age]"]).features
 
 
-def test_what_it_writes_runs() -> None:
+@pytest.mark.slow
+def test_written_experiment_runs() -> None:
     table = frame()
     table.loc[3, "rich"] = None
     Path("data").mkdir()
@@ -87,7 +88,7 @@ def test_parquet_and_existing_files() -> None:
     succeed("init", "people.parquet", "--label", "rich", "--force")
 
 
-def test_a_label_that_is_not_there() -> None:
+def test_missing_label_raises() -> None:
     frame().to_csv("people.csv", index=False)
     result = invoke("init", "people.csv")
     assert "--label with one of age, town, rich, level, income" in result.stderr

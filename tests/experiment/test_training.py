@@ -1,4 +1,4 @@
-"""Training from YAML: wide and deep with every kind of column, evaluations, exports, resumption."""
+"""Training from YAML: wide and deep models, evaluations, exports, resumption."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_wide_and_deep_with_every_kind_of_column() -> None:
     )
 
 
-def test_exporters_hooks_and_early_stopping_are_those_that_are_described() -> None:
+def test_exporters_hooks_and_early_stopping_match_description() -> None:
     write_people()
     changes = ["export=[latest, {type: best, metric: accuracy}, {type: final, name: end}]"]
     changes += ["export.2.inputs=examples", "train.early_stopping.patience=2"]
@@ -158,7 +158,7 @@ train: {max_steps: 5, batch_size: 20}
 
 
 @pytest.mark.slow
-def test_columns_are_inferred_beside_those_that_are_listed() -> None:
+def test_inferred_columns_beside_listed_ones() -> None:
     write_people()
     Path("inferred.yaml").write_text(INFERRED)
     experiment = load_experiment("inferred.yaml")
@@ -184,7 +184,7 @@ def test_columns_are_inferred_beside_those_that_are_listed() -> None:
 
 
 @pytest.mark.slow
-def test_clusters() -> None:
+def test_kmeans() -> None:
     Path("clusters.yaml").write_text(
         "name: clusters\nseed: 2\ndata: {train: iris_training, evaluate: iris_test}\n"
         "features: [numeric: PetalLength, numeric: PetalWidth]\n"
@@ -200,7 +200,7 @@ def test_clusters() -> None:
 
 
 @pytest.mark.slow
-def test_first_values_of_another_model() -> None:
+def test_warm_start_from_other_model() -> None:
     Path("one.yaml").write_text(
         "name: one\nseed: 2\ndata: {train: iris_training, evaluate: iris_test, label: Species}\n"
         "features: [numeric: PetalLength]\nestimator: {type: LinearClassifier, n_classes: 3}\n"
@@ -230,7 +230,8 @@ def test_epochs_and_steps() -> None:
     assert in_all.train.last_step(120, 7) == 5
 
 
-def test_the_training_examples_are_evaluated_too() -> None:
+@pytest.mark.slow
+def test_training_examples_are_evaluated() -> None:
     write_people()
     given = load_experiment("people.yaml", ["evaluate.training=true", "train.epochs=2"])
     done = runner.train(given)

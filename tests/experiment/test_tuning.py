@@ -1,4 +1,4 @@
-"""Searches: spaces, trials in processes, what a killed search leaves, Python functions, Ray."""
+"""Searches: spaces, trials in processes, resumption, Python functions, Ray."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_dimensions() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_searches_resumes_and_trains_the_best(config: Path) -> None:
+def test_command_searches_resumes_and_trains_best(config: Path) -> None:
     shown = succeed("tune", str(config), "--trials", "3", "--processes", "1")
     assert "Searching iris for the best accuracy: 3 trials in 1 process(es)" in shown
     assert "The best is trial" in shown
@@ -102,7 +102,7 @@ def test_the_command_searches_resumes_and_trains_the_best(config: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_search_goes_on(config: Path) -> None:
+def test_killed_search_resumes(config: Path) -> None:
     command = [sys.executable, "-m", "estimatorkit", "tune", str(config), "train.epochs=200"]
     command += ["--trials", "2", "--processes", "1"]
     with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE) as process:
@@ -132,7 +132,7 @@ def test_a_killed_search_goes_on(config: Path) -> None:
         ("tune.train.batch_size={choices: [1]}", "did you mean 'choice'?"),
     ],
 )
-def test_refusals(config: Path, change: str, words: str) -> None:
+def test_invalid_settings_raise(config: Path, change: str, words: str) -> None:
     text = CONFIG
     if change != "tune=null":
         name, _, value = change.removeprefix("tune.").partition("=")
@@ -156,7 +156,7 @@ def test_functions() -> None:
     assert len(tuned.trials) == 30
 
 
-def test_functions_that_report_are_pruned(tmp_path: Path) -> None:
+def test_reporting_functions_are_pruned(tmp_path: Path) -> None:
     calls = []
 
     def objective(settings: dict[str, Any], report: Any) -> None:
@@ -175,7 +175,7 @@ def test_functions_that_report_are_pruned(tmp_path: Path) -> None:
     assert tf.tune(objective, space, trials=24, folder=str(tmp_path)) == tuned  # all there
 
 
-def test_failures_are_trials() -> None:
+def test_failing_trials_are_recorded() -> None:
     def objective(settings: dict[str, Any]) -> float:
         if settings["x"] < 3:
             raise NanLossDuringTrainingError
@@ -218,7 +218,7 @@ def test_estimators(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_processes_that_die_are_failures(config: Path) -> None:
+def test_killed_processes_are_failures(config: Path) -> None:
     experiment = load_experiment(config)
     folder = Path(experiment.model_dir) / "tune"
     searches.prepare(folder, experiment, restart=False)
@@ -256,7 +256,7 @@ def test_ray_tune(config: Path, tmp_path: Path) -> None:
     assert Path("runs/iris/tune/best/config.yaml").is_file()
 
 
-def test_slices_of_rows() -> None:
+def test_data_slices() -> None:
     features = {
         "color": np.array([b"red", b"blue"] * 100),
         "size": np.arange(200.0),

@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_trained_and_predicts_scores_of_pairs() -> None:
+def test_trains_and_predicts_pair_scores() -> None:
     output = succeed("run", "clicks.yaml")
     assert re.search(r"in_batch_top_5_accuracy +\d", output)
     table = succeed("predict", "runs/clicks/export/best", "--input", "clicks.csv")
@@ -45,7 +45,7 @@ def test_it_is_trained_and_predicts_scores_of_pairs() -> None:
 
 
 @pytest.mark.slow
-def test_its_export_answers_with_the_best_items() -> None:
+def test_export_answers_with_best_items() -> None:
     Path("movies.csv").write_text("movie\n" + "".join(f"m{item % 20}\n" for item in range(40)))
     settings = ["data.candidates.csv=movies.csv", "export=[{type: final, top_k: 4}]"]
     output = succeed("run", "clicks.yaml", *settings)
@@ -70,7 +70,7 @@ def test_its_export_answers_with_the_best_items() -> None:
 
 
 @pytest.mark.slow
-def test_candidates_may_be_derived_and_numeric() -> None:
+def test_derived_and_numeric_candidates() -> None:
     rows = [f"u{n % 9},{n % 20},{n % 20 * 2},20{n % 20:02}-01-01" for n in range(90)]
     Path("clicks.csv").write_text("\n".join(["user,movie,length,released", *rows]) + "\n")
     settings = [
@@ -101,12 +101,12 @@ def test_candidates_may_be_derived_and_numeric() -> None:
         ("export=[{type: best, approximate: true}]", "is given without top_k"),
     ],
 )
-def test_what_does_not_fit_is_refused(change: str, message: str) -> None:
+def test_invalid_configurations_are_refused(change: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         load_experiment("clicks.yaml", [change])
 
 
-def test_candidates_are_for_retrieval() -> None:
+def test_candidates_need_retrieval() -> None:
     with pytest.raises(ConfigurationError, match="DNNClassifier does not take it"):
         load_experiment(
             "clicks.yaml",

@@ -22,7 +22,7 @@ from snippets_exports import CASES, answer, request_of, signature_of
 from tensorflow.python.framework import op_def_registry
 
 v1 = tf.compat.v1
-SOURCES = ("core/graphdef_export*.py", "train/saving/saved_model_builder.py")
+SOURCES = ("interop/graphdef_export*.py", "train/saving/saved_model_builder.py")
 
 
 def assert_equal(found: dict[str, Any], expected: dict[str, Any]) -> None:

@@ -146,35 +146,6 @@ _STACK = np.array([[[0, 2, 1], [4, 5, 6], [7, 8, 1]], [[2, 1, 0], [1, 3, 1], [0,
 _RIGHT = np.array([[1, 2], [3, 4], [5, 7]], float)
 
 
-def _lu(tf: Any) -> Any:
-    packed, rows = tf.linalg.lu(tf.constant(_STACK))
-    right = np.stack([_RIGHT, -_RIGHT])
-    return [
-        *(packed, rows, tf.linalg.lu(_STACK[0], output_idx_type=tf.int64)[1]),
-        tf.linalg.lu_reconstruct(packed, rows),
-        tf.linalg.lu_solve(packed, rows, right),
-        tf.linalg.lu_matrix_inverse(packed, rows),
-    ]
-
-
-def _tridiagonal(tf: Any) -> Any:
-    above, main, below = ([2.0, 1.0, 9.0], [0.0, 5.0, 3.0], [9.0, -1.0, 0.5])
-    compact, right = tf.constant([above, main, below]), tf.constant(_RIGHT, tf.float32)
-    parts = [tf.constant(each) for each in (above[:2], main, below[1:])]
-    matrix = tf.constant([[0.0, 2.0, 9.0], [-1.0, 5.0, 1.0], [9.0, 0.5, 3.0]])
-    solved = tf.linalg.tridiagonal_solve(compact, right)
-    product = tf.linalg.tridiagonal_matmul(compact, right)
-    return [
-        *(solved, product),
-        tf.linalg.tridiagonal_solve(compact, tf.constant([1.0, 2.0, 3.0])),
-        tf.linalg.tridiagonal_solve(compact, tf.transpose(right), transpose_rhs=True),
-        tf.linalg.tridiagonal_solve(parts, right, diagonals_format="sequence"),
-        tf.linalg.tridiagonal_solve(matrix, right, diagonals_format="matrix"),
-        tf.linalg.tridiagonal_matmul(matrix, right, diagonals_format="matrix"),
-        *tf.gradients(tf.reduce_sum(solved**2) + tf.reduce_sum(product**3), [compact, right]),
-    ]
-
-
 def _matrix_functions(tf: Any) -> Any:
     square, tall = tf.constant(_STACK[1]), tf.constant(_RIGHT)
     root, inverse = tf.linalg.sqrtm(square), tf.linalg.pinv(tall)
@@ -260,13 +231,9 @@ def _tensors_for_counts(tf: Any) -> Any:
 def _unknown_ranks(tf: Any) -> Any:
     """Linear algebra of tensors whose rank is known when they are computed."""
     stack, one = unknown(tf, _STACK), unknown(tf, _STACK[0])
-    packed, rows = tf.linalg.lu(stack)
     right = unknown(tf, np.stack([_RIGHT, -_RIGHT]))
     wide = unknown(tf, _STACK[:, :2])
     return [
-        tf.linalg.lu_reconstruct(packed, rows),
-        tf.linalg.lu_solve(packed, rows, right),
-        tf.linalg.lu_matrix_inverse(*tf.linalg.lu(one)),
         *(tf.norm(stack), tf.norm(stack, 1), tf.norm(stack, "fro", [-2, -1])),
         tf.tensordot(stack, one, [[1], [0]]),
         tf.tensordot(stack, one, 1),
@@ -409,8 +376,6 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "special functions": _special,
     "scatter": _scatter,
     "complex numbers": _complex,
-    "lu": _lu,
-    "tridiagonal matrices": _tridiagonal,
     "matrix functions": _matrix_functions,
     "places": _places,
 }
@@ -518,14 +483,8 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
         0, [tf.SparseTensor([[0, 0]], [1], [1, 1]), tf.SparseTensor([[0]], [1], [1])]
     ),
     "space_to_batch": lambda tf: tf.required_space_to_batch_paddings([5, 3], [2, 2, 1]),
-    "lu of a vector": lambda tf: tf.linalg.lu([1.0, 2.0]),
-    "lu_solve": lambda tf: tf.linalg.lu_solve(np.eye(3), [0, 1, 2], np.ones([2, 1])),
     "logm of floats": lambda tf: tf.linalg.logm([[1.0, 0.0], [0.0, 1.0]]),
     "pinv of integers": lambda tf: tf.linalg.pinv([[1, 2]]),
-    "tridiagonal_solve": lambda tf: tf.linalg.tridiagonal_solve(
-        tf.ones([3, 2]), tf.ones([3, 1]), diagonals_format="compact"
-    ),
-    "tridiagonal format": lambda tf: tf.linalg.tridiagonal_matmul(_X, _X, diagonals_format="x"),
     "assert_shapes": lambda tf: tf.debugging.assert_shapes(
         [(tf.zeros([2, 3]), ("N", "Q")), (tf.zeros([3, 4]), ("N", "D"))]
     ),

@@ -383,7 +383,6 @@ _REGULAR = np.array([[1, 2], [2, 3]], np.float32)
 for _name, _made in {
     "matrix_inverse": lambda tf, x: tf.matrix_inverse(x),
     "matrix_solve": lambda tf, x: tf.matrix_solve(x, np.ones([x.shape[0], 2, 1], np.float32)),
-    "lu": lambda tf, x: tf.linalg.lu(x)[0],
 }.items():
     _add(
         _name,

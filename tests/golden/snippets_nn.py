@@ -581,24 +581,6 @@ def _ctc_without_merging(tf: Any) -> Any:
     return [*found, collapsed]
 
 
-def _fake_quantization(tf: Any) -> Any:
-    x = of(tf, 0, 5, 4) * 3.0
-    low, high = tf.constant(-2.3), tf.constant(3.1)
-    lows, highs = tf.constant([-2.3, 0.0, -1.0, 0.0]), tf.constant([3.1, 2.0, 0.0, 0.0])
-    given = {"num_bits": 4, "narrow_range": True}
-    fake = tf.quantization
-    return [
-        *with_slopes(tf, fake.fake_quant_with_min_max_args(x, -2.0, 2.7), x),
-        *with_slopes(tf, fake.fake_quant_with_min_max_vars(x, low, high, **given), x, low, high),
-        *with_slopes(
-            tf, fake.fake_quant_with_min_max_vars_per_channel(x, lows, highs, 5), x, lows, highs
-        ),
-        fake.fake_quant_with_min_max_args_gradient(tf.ones_like(x), x, -1.0, 2.0, **given),
-        *fake.fake_quant_with_min_max_vars_gradient(x, x, low, high),
-        *fake.fake_quant_with_min_max_vars_per_channel_gradient(x, x, lows, highs, **given),
-    ]
-
-
 def _batch_normalization_of_mixed_dtypes(tf: Any) -> Any:
     x, moments = tf.cast(of(tf, 0, 3, 2), tf.float16), tf.constant([0.5, 2.0])
     normalized = [
@@ -683,7 +665,6 @@ NN: dict[str, Snippet] = {
     "expected_counts": _expected_counts,
     "ctc": _ctc,
     "ctc_loss without merging": _ctc_without_merging,
-    "fake quantization": _fake_quantization,
     "batch_normalization of mixed dtypes": _batch_normalization_of_mixed_dtypes,
     "ctc_v2": _ctc_v2,
     "ctc_greedy": _ctc_greedy,

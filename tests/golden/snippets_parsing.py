@@ -10,54 +10,6 @@ from typing import Any
 
 Values = Mapping[str, list[Any]]
 
-# A message type with a field of each kind, as a `FileDescriptorSet`.
-_KINDS = {
-    **{"i": 5, "u": 4, "s": 9, "b": 8, "d": 1, "f32": 7, "e": 14, "sub": 11},
-    **{"many": 3, "floats": 2, "bytes": 12},
-}
-
-
-def _descriptors() -> bytes:
-    from google.protobuf import descriptor_pb2
-
-    file = descriptor_pb2.FileDescriptorProto(name="m.proto", package="p", syntax="proto2")
-    message = file.message_type.add(name="M")
-    for number, (name, kind) in enumerate(_KINDS.items(), 1):
-        several = name in ("many", "floats", "bytes")
-        field = message.field.add(
-            name=name,
-            number=number,
-            type=kind,  # type: ignore[arg-type,unused-ignore]
-            label=3 if several else 1,  # type: ignore[arg-type,unused-ignore]
-            type_name={"e": ".p.E", "sub": ".p.M"}.get(name),
-        )
-        if name in ("i", "s", "d"):
-            field.default_value = {"i": "7", "s": "none", "d": "2.5"}[name]
-    values = file.enum_type.add(name="E").value
-    values.add(name="A", number=3)
-    values.add(name="B", number=4)
-    whole: bytes = descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()
-    return whole
-
-
-# i: 1 u: 2**63+1 b: true f32: 2**32-1 e: B sub { i: 9 } many: 1 2 3 floats: 0.5 bytes: "x" "yy"
-_FULL = (
-    b"\x08\x01\x10\x81" + 8 * b"\x80" + b"\x01\x20\x015\xff\xff\xff\xff8\x04B\x02\x08\x09"
-    b"H\x01H\x02H\x03U\x00\x00\x00?Z\x01xZ\x02yy"
-)
-
-
-def decode_proto(
-    tf: Any, names: str, dtypes: str, messages: Any = (_FULL, b""), **rest: Any
-) -> Any:
-    """Fields of messages of the type above, their sizes first."""
-    source = b"bytes://" + _descriptors()
-    given = {"message_type": "p.M", "descriptor_source": source, **rest}
-    sizes, values = tf.io.decode_proto(
-        list(messages), field_names=names.split(), output_types=dtypes.split(), **given
-    )
-    return [sizes, *values]
-
 
 def _feature(tf: Any, values: list[Any]) -> Any:
     if values and isinstance(values[0], bytes):
@@ -182,24 +134,6 @@ def _one_history(steps: Callable[[Any], Any], at: int = 0) -> Callable[[Any], An
 
 
 EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
-    "decode_proto": lambda tf: decode_proto(
-        *(tf, "i u s b d f32 e sub many floats bytes"),
-        "int32 uint64 string bool float64 uint32 int32 string int64 float32 string",
-    ),
-    "decode_proto as wider numbers": lambda tf: decode_proto(
-        tf, "floats i f32", "float64 int64 uint64"
-    ),
-    "decode_proto of text": lambda tf: decode_proto(
-        tf, "i many", "int32 int64", ["i: 3 many: 4 many: 5", ""], message_format="text"
-    ),
-    "decode_proto of an imported type": lambda tf: decode_proto(
-        tf,
-        "features",
-        "string",
-        [tf.train.Example().SerializeToString()],
-        message_type="tensorflow.Example",
-        descriptor_source="local://",
-    ),
     "bytes of an example": lambda tf: tf.constant(_batch(tf)),
     "bytes of a sequence": lambda tf: tf.constant(_sequences(tf)),
     "mixed": _parse(_mixed),
@@ -308,6 +242,5 @@ ERRORS: dict[str, Callable[[Any], Any]] = {
         "\1garbage", sequence_features=_steps(tf)
     ),
     "a vector for one": lambda tf: tf.parse_single_example(_batch(tf), _mixed(tf)),
-    "decode_proto of no type": lambda tf: decode_proto(tf, "i", "int32", message_type="p.Q"),
     "json that is none": lambda tf: tf.decode_json_example("{"),
 }

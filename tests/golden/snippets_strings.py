@@ -202,14 +202,6 @@ def _offsets(**how: Any) -> Callable[[Any], Any]:
     return expression
 
 
-def _grams(data: Any, width: Any, **how: Any) -> Callable[[Any], Any]:
-    return lambda tf: tf.strings.ngrams(data, width, **how)
-
-
-def _segments(values: Any, ids: Any, count: int) -> Callable[[Any], Any]:
-    return lambda tf: tf.strings.unsorted_segment_join(values, ids, count, separator=":")
-
-
 _TABLE = [["Y", "q", "c"], ["Y", "6", "6"], ["p", "G", "a"]]
 EXPRESSIONS |= {
     "offsets": _offsets(),
@@ -227,20 +219,6 @@ EXPRESSIONS |= {
     "transcode without control characters": lambda tf: tf.strings.unicode_transcode(
         _BROKEN, "UTF-8", "UTF-16-BE", replace_control_characters=True
     ),
-    "ngrams": _grams(["a", "b", "c", "d"], [1, 3]),
-    "ngrams of a matrix": _grams([["a", "b", "c"], ["d", "e", "f"]], 2, separator="|"),
-    "ngrams padded": _grams(["a", "b", "c"], 3, pad_values=("L", "R")),
-    "ngrams padded once": _grams(["a", "b", "c"], 3, pad_values="P", padding_width=1),
-    "ngrams too long": _grams(["a", "b"], 3),
-    "ngrams kept": _grams(["a", "b"], 3, preserve_short_sequences=True),
-    "ngrams kept padded": _grams(
-        ["a"], 5, pad_values="P", padding_width=1, preserve_short_sequences=True
-    ),
-    "segments": _segments(_TABLE, [1, 0, 1], 3),
-    "segments of all": _segments([["a", "b"], ["c", "d"]], [[0, 1], [1, 0]], 3),
-    "segments of nothing": lambda tf: tf.strings.unsorted_segment_join(
-        tf.zeros([0], tf.string), tf.zeros([0], tf.int32), 2
-    ),
     "join of nothing": lambda tf: tf.strings.join([]),
     "reduce_join of no strings": lambda tf: tf.reduce_join(tf.zeros([0, 1], tf.string), 1),
 }
@@ -249,12 +227,6 @@ ERRORS |= {
     "replacement out of range": lambda tf: tf.strings.unicode_transcode(
         "a", "UTF-8", "UTF-8", replacement_char=0x110000
     ),
-    "ngrams of nothing": _grams(["a"], 0),
-    "ngrams padded by numbers": _grams(["a"], 2, pad_values=3),
-    "ngrams of a scalar": _grams("a", 2),
-    "segments out of range": _segments(_TABLE, [1, 0, 1], 1),
-    "segments below 0": _segments(_TABLE, [-1, 0, -1], 1),
-    "segments of other shapes": _segments(_TABLE, [1, 0, 1, 1], 2),
     "as_string of both": lambda tf: tf.as_string([1.0], scientific=True, shortest=True),
     "as_string of an integer": lambda tf: tf.as_string([1], scientific=True),
     "base64 with too many signs": lambda tf: tf.decode_base64("aGVsbG8=="),

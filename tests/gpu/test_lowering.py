@@ -15,7 +15,7 @@ import estimatorkit.ops.all_ops  # noqa: F401 (registers the rows)
 from estimatorkit.core import registry
 from estimatorkit.core.registry import Case, OpDef
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.random_bits import random_key
+from estimatorkit.runtime.xla.random_bits import random_key
 
 pytestmark = pytest.mark.gpu
 

@@ -19,8 +19,8 @@ import pytest
 import estimatorkit
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.errors import ResourceExhaustedError
-from estimatorkit.runtime.compiler_options import options_for
-from estimatorkit.runtime.placement import available
+from estimatorkit.runtime.xla.compiler_options import options_for
+from estimatorkit.runtime.xla.placement import available
 from tests.gpu.devices import has_accelerator, memory_limit, on_both, on_cpu
 
 pytestmark = pytest.mark.gpu

@@ -1,4 +1,4 @@
-"""What a run writes is read by TensorBoard itself, and line by line as JSON."""
+"""Event files are read by TensorBoard, and line by line as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimatorkit.interop import events
 from estimatorkit.interop.events import MetricsWriter
 
 
-def test_tensorboard_reads_what_is_written(tmp_path: Path) -> None:
+def test_tensorboard_reads_events(tmp_path: Path) -> None:
     writer = MetricsWriter(tmp_path)
     writer.write(1, {"loss": np.float32(0.5)})
     writer.write(100, {"loss": np.float32(0.25), "global_step/sec": 12.0, "curve": np.ones(3)})
@@ -38,7 +38,7 @@ def test_tensorboard_reads_what_is_written(tmp_path: Path) -> None:
     ("code", "kind"),
     [(errno.ENOSPC, ResourceExhaustedError), (errno.EROFS, PermissionDeniedError)],
 )
-def test_a_full_disk_and_one_that_is_read_only(
+def test_full_or_read_only_disk(
     code: int, kind: type[OpError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:

@@ -47,7 +47,7 @@ def test_remove_training_nodes() -> None:
     assert list(result.node[-1].input) == ["x", "kept", "^waited"]
 
 
-def test_variables_become_constants() -> None:
+def test_convert_variables_to_constants() -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 2], name="x")
         weights = tf.get_variable("w", [2, 3])
@@ -82,7 +82,7 @@ def test_variables_become_constants() -> None:
             np.testing.assert_array_equal(session.run(y, {x: sign * inputs}), values)
 
 
-def test_variables_without_a_value_are_not_frozen() -> None:
+def test_uninitialized_variables_are_not_frozen() -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         tf.get_variable("w", [2, 3])
         with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value w"):

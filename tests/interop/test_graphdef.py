@@ -1,4 +1,4 @@
-"""Graphs as protos: written and read back as they were; graphs that TensorFlow wrote."""
+"""Graphs as protocol buffers: round trips, and graphs that TensorFlow wrote."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_attributes_come_back_as_they_were(value: Any) -> None:
+def test_attributes_round_trip(value: Any) -> None:
     attr = type(encode(value)).FromString(encode(value).SerializeToString())
     assert same(decode(attr), value), (decode(attr), value)
     nested = {"key": [value, (value, None)]}
@@ -71,14 +71,14 @@ def test_attributes_come_back_as_they_were(value: Any) -> None:
 
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: str(array.dtype))
-def test_arrays_come_back_as_they_were(array: Any) -> None:
+def test_arrays_round_trip(array: Any) -> None:
     for read in (decode(encode(array)), decode(encode({"a": (array, 1)}))["a"][0]):
         assert read.dtype == array.dtype
         assert read.shape == array.shape
         assert read.tolist() == array.tolist()
 
 
-def test_common_attributes_have_the_form_that_other_tools_read() -> None:
+def test_common_attributes_use_tensorflow_encoding() -> None:
     assert encode(3).i == 3
     assert encode((1, 2, 2, 1)).list.i == [1, 2, 2, 1]
     assert encode(0.001).f == np.float32(0.001)
@@ -87,7 +87,7 @@ def test_common_attributes_have_the_form_that_other_tools_read() -> None:
     assert [dim.size for dim in encode(tf.TensorShape([None, 3])).shape.dim] == [-1, 3]
 
 
-def test_what_lives_in_memory_is_described_and_not_read() -> None:
+def test_in_memory_objects_are_not_serialized() -> None:
     assert isinstance(decode(encode(object())), InMemory)
     with tf.Graph().as_default() as graph:
         tf.py_func(lambda: np.float32(1), [], tf.float32, name="python")
@@ -129,7 +129,7 @@ def model() -> None:
     tf.group(*[each.initializer for each in tf.global_variables()], name="init")
 
 
-def test_a_graph_comes_back_as_it_was() -> None:
+def test_graph_round_trips() -> None:
     with tf.Graph().as_default() as graph:
         model()
     graph_def = graph.as_graph_def(add_shapes=True)
@@ -147,7 +147,7 @@ def test_a_graph_comes_back_as_it_was() -> None:
 
 
 @pytest.mark.slow
-def test_a_graph_computes_what_it_did_also_under_a_scope() -> None:
+def test_imported_graph_computes_the_same() -> None:
     with tf.Graph().as_default() as graph:
         model()
     found = []
@@ -183,7 +183,7 @@ def test_a_graph_computes_what_it_did_also_under_a_scope() -> None:
         assert scale == -2.0
 
 
-def test_importing_twice_makes_another_scope_and_maps_inputs() -> None:
+def test_second_import_gets_new_scope_and_input_map() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [], name="x")
         tf.add(x, x, name="twice")
@@ -215,7 +215,7 @@ def test_importing_twice_makes_another_scope_and_maps_inputs() -> None:
             import_graph_def(graph_def, {"x:1": 1.0})
 
 
-def test_graphs_that_cannot_be_read() -> None:
+def test_unreadable_graphs_raise() -> None:
     node = GraphDef().node.add
     with tf.Graph().as_default():
         with pytest.raises(TypeError, match="must be a GraphDef"):
@@ -241,7 +241,7 @@ def test_graphs_that_cannot_be_read() -> None:
 
 
 @pytest.mark.slow
-def test_damaged_graphs_are_refused_in_words() -> None:
+def test_damaged_graphs_raise() -> None:
     """Nodes lose, get and exchange parts: what comes is a graph, or an error that is meant."""
     with tf.Graph().as_default() as graph:
         model()
@@ -274,7 +274,7 @@ def test_damaged_graphs_are_refused_in_words() -> None:
     assert refused > 100
 
 
-def test_nodes_that_lack_an_input_are_refused() -> None:
+def test_nodes_without_an_input_raise() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [2])
         tf.add(x, x, name="sum")
@@ -290,7 +290,7 @@ def test_nodes_that_lack_an_input_are_refused() -> None:
             import_graph_def(graph_def, name="")
 
 
-def test_versions_and_parts() -> None:
+def test_graph_def_from_version_and_node_def() -> None:
     with tf.Graph().as_default() as graph:
         first = tf.constant(1.0, name="first")
         version = graph.version
@@ -331,7 +331,7 @@ GRAPHS = ["mlp", "arrays", "strings", "variables", "cnn"]
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("scope", ["", "net"])
-def test_graphs_of_tensorflow_compute_what_they_did(name: str, scope: str) -> None:
+def test_tensorflow_graphs_compute_the_same(name: str, scope: str) -> None:
     with np.load(FOLDER / "graphdef.npz") as golden:
         given, expected = golden[f"{name}/x"], golden[f"{name}/y"]
     with tf.Graph().as_default() as graph, tf.Session() as session:
@@ -348,20 +348,20 @@ def test_graphs_of_tensorflow_compute_what_they_did(name: str, scope: str) -> No
         np.testing.assert_allclose(session.run(y, {x: given}), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_every_rule_has_its_function() -> None:
+def test_every_rule_names_a_function() -> None:
     assert not {rule.function for rule in RULES.values() if rule.function and not _function(rule)}
 
 
-def test_every_row_is_written_and_read_back() -> None:
+def test_every_op_round_trips() -> None:
     """One graph with a case of every row that can be made of constants."""
     with tf.Graph().as_default() as graph:
         for type_ in registry.registered_types():
             row = registry.lookup(type_)
-            for case in [] if row.updates or type_ == "ReadVariableOp" else row.cases():
+            for case in [] if row.semantics.updates or type_ == "ReadVariableOp" else row.cases():
                 if type_ == "JaxFunction":
                     continue  # holds a Python function; registered once somebody uses one
                 inputs = [tf.constant(each) for each in case.inputs]
-                attrs = {**case.attrs, **({"_seed": (1, 2)} if row.random else {})}
+                attrs = {**case.attrs, **({"_seed": (1, 2)} if row.semantics.random else {})}
                 registry.apply(type_, inputs, attrs)
     graph_def = graph.as_graph_def(add_shapes=True)
     with tf.Graph().as_default() as again:
@@ -373,7 +373,7 @@ def test_every_row_is_written_and_read_back() -> None:
                 assert same(other.attrs[key], value), (one, key)
 
 
-def test_matched_ranks_are_written_as_tensorflows_nodes() -> None:
+def test_matched_ranks_export_as_tensorflow_nodes() -> None:
     cases = [([3, 1], [3]), ([3], [3, 1]), ([3], [3, 2]), ([3, 2], [3]), ([], []), ([2, 1], [2, 1])]
     ways: list[Any] = list(itertools.product((-1, 0), ("squeeze", "expand", "either", "column")))
     with tf.Graph().as_default(), tf.Session() as session:
@@ -391,7 +391,7 @@ def test_matched_ranks_are_written_as_tensorflows_nodes() -> None:
             assert [each.shape for each in found] == [each.shape for each in expected]
 
 
-def test_known_dimensions_are_written_as_numbers() -> None:
+def test_static_dimensions_export_as_integers() -> None:
     from estimatorkit.interop.attr_values import decode, encode
 
     with tf.Graph().as_default() as graph:

@@ -31,7 +31,7 @@ def plugin_client(logdir: Path, route: str) -> Client:
     return Client(ProjectorPlugin(context).get_plugin_apps()[route])
 
 
-def test_tensorboard_shows_the_values_with_their_labels(tmp_path: Path) -> None:
+def test_tensorboard_shows_values_and_labels(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with tf.Graph().as_default(), tf.Session() as session:
         values = np.array([[0.1, 2.0], [3.0, -4.5], [1e-8, 6.0]], np.float32)
@@ -59,7 +59,7 @@ def test_tensorboard_shows_the_values_with_their_labels(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.frombuffer(data, np.float32).reshape(3, 2), values)
 
 
-def test_files_outside_of_the_folder(tmp_path: Path, caplog: Any) -> None:
+def test_files_outside_log_folder(tmp_path: Path, caplog: Any) -> None:
     for path in (str(tmp_path / "labels.tsv"), "../labels.tsv", "/etc/passwd"):
         config = ProjectorConfig()
         config.embeddings.add(tensor_name="t", metadata_path=path)
@@ -82,7 +82,7 @@ def test_files_outside_of_the_folder(tmp_path: Path, caplog: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "words"), [("tabel", "did you mean 'table'"), ("row", "is not a matrix")]
 )
-def test_what_cannot_be_shown(tmp_path: Path, name: str, words: Any) -> None:
+def test_invalid_embeddings_raise(tmp_path: Path, name: str, words: Any) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("table", [2, 3])
         tf.get_variable("row", [3])
@@ -94,7 +94,7 @@ def test_what_cannot_be_shown(tmp_path: Path, name: str, words: Any) -> None:
 
 
 @pytest.mark.parametrize("first", ["save", "visualize"])
-def test_variables_of_checkpoints_are_shown(tmp_path: Path, first: str) -> None:
+def test_checkpoint_variables_are_shown(tmp_path: Path, first: str) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         table = tf.get_variable("table", initializer=np.eye(2, dtype=np.float32))
         other = tf.get_variable("row", [3])
@@ -118,7 +118,7 @@ def test_variables_of_checkpoints_are_shown(tmp_path: Path, first: str) -> None:
     np.testing.assert_array_equal(np.frombuffer(data, np.float32), [2, 0, 0, 2])
 
 
-def test_a_damaged_configuration_does_not_stop_a_training(
+def test_damaged_configuration_does_not_stop_training(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "projector_config.pbtxt").write_text("embeddings {")

@@ -87,7 +87,7 @@ def test_protos_and_steps(tmp_path: Path) -> None:
     assert [event.summary.value[0].simple_value for event in events[1:4]] == [1.5, 2.5, 1.5]
 
 
-def test_a_closed_writer_writes_nothing_until_reopened(tmp_path: Path) -> None:
+def test_closed_writer_writes_nothing_until_reopened(tmp_path: Path) -> None:
     writer = tf.summary.FileWriter(tmp_path)
     writer.close()
     writer.flush()
@@ -104,7 +104,7 @@ def test_a_closed_writer_writes_nothing_until_reopened(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_invalid_arguments_raise(tmp_path: Path) -> None:
     with tf.summary.FileWriter(tmp_path) as writer:
         with pytest.raises(TypeError, match=r"session\.run\(merged\)"):
             writer.add_summary(1.0)
@@ -133,7 +133,7 @@ def test_writers_are_shared(tmp_path: Path) -> None:
     cache.clear()
 
 
-def test_files_that_are_cut_off_or_damaged(tmp_path: Path, caplog: Any) -> None:
+def test_truncated_and_damaged_files(tmp_path: Path, caplog: Any) -> None:
     with tf.summary.FileWriter(tmp_path) as writer:
         for step in (1, 2):
             writer.add_summary(scalar(1.0, "t"), step)

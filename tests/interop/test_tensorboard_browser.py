@@ -1,4 +1,4 @@
-"""A run as a person sees it: the real TensorBoard, in a real browser.
+"""Runs as the real TensorBoard shows them in a real browser.
 
 Needs Chromium or Chrome on this machine (`apt-get install chromium`); the environment variable
 CHROMIUM names one elsewhere. Without a browser the tests are reported as skipped, loudly. Each page
@@ -141,7 +141,7 @@ PATHS = "paths => paths.map(path => path.getAttribute('d'))"
 
 
 @pytest.mark.slow
-def test_time_series_say_the_last_value(board: Board) -> None:
+def test_time_series_show_last_value(board: Board) -> None:
     page = board.open("timeseries")
     card = page.locator("scalar-card", has_text="loss/train")
     card.get_by_text(f"{board.losses[-1]:.4f}").first.wait_for()

@@ -1,4 +1,4 @@
-"""Graphs from files: what may touch files and Python, and only if it is trusted."""
+"""Loaded graphs touch files and Python only if they are trusted."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def loaded(folder: str, trusted: bool = False) -> None:
         tf.saved_model.loader.load(sess, ["serve"], folder, trusted=trusted)
 
 
-def test_an_initialization_that_writes(tmp_path: Path) -> None:
+def test_initializer_that_writes_a_file(tmp_path: Path) -> None:
     target = tmp_path / "written"
     model = saved(
         tmp_path / "model", lambda: tf.constant(1.0), lambda: tf.write_file(str(target), "mine")
@@ -59,7 +59,7 @@ def test_an_initialization_that_writes(tmp_path: Path) -> None:
     assert target.read_text() == "mine"
 
 
-def test_an_output_that_reads(tmp_path: Path) -> None:
+def test_output_that_reads_a_file(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("hidden")
     model = saved(tmp_path / "model", lambda: tf.read_file(str(secret)))
@@ -104,7 +104,7 @@ def test_functions_of_imported_graphs(tmp_path: Path, around: Callable[[Any], An
         assert sess.run(read) == b"hidden"
 
 
-def test_meta_graphs_and_their_copies(tmp_path: Path) -> None:
+def test_meta_graphs_and_copies(tmp_path: Path) -> None:
     (tmp_path / "vocabulary").write_text("a\nb\n")
     with tf.Graph().as_default() as graph:
         table = tf.contrib.lookup.index_table_from_file(str(tmp_path / "vocabulary"))
@@ -146,7 +146,7 @@ def test_assets_are_read(tmp_path: Path) -> None:
                 sess.run(start, {start.inputs[0]: str(path)})
 
 
-def test_own_graphs_are_not_affected(tmp_path: Path) -> None:
+def test_own_graphs_are_unaffected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with tf.Graph().as_default(), tf.Session() as sess:
         with tf.Graph().as_default():
@@ -188,7 +188,7 @@ Datasets are objects in memory, which no file can hold.
 """
 
 
-def test_every_row_says_what_it_touches() -> None:
+def test_ops_declare_their_effects() -> None:
     package = Path(tf.__file__).parents[2]
     for path in package.rglob("*.py"):  # also those that are imported when they are needed
         if re.search(r"^register(_handle)?\(|^    register\(", path.read_text("utf-8"), re.M):
@@ -199,9 +199,9 @@ def test_every_row_says_what_it_touches() -> None:
         row.type
         for row in map(registry.lookup, registry.registered_types())
         if row.kernel.__module__.startswith("estimatorkit.")  # not those of other tests
-        and row.where != "device"
-        and (row.context or not row.pure)
-        and not row.effects
+        and row.placement.where != "device"
+        and (row.placement.context or not row.semantics.pure)
+        and not row.semantics.effects
     }
     assert undecided - SESSION_ONLY == set()
 
@@ -228,12 +228,12 @@ def touched() -> Iterator[list[tuple[str, str]]]:
     _audited = None
 
 
-def test_rows_without_effects_touch_nothing(touched: list[tuple[str, str]], tmp_path: Path) -> None:
+def test_ops_without_effects_touch_nothing(touched: list[tuple[str, str]], tmp_path: Path) -> None:
     global _audited
     count = 0
     for row in map(registry.lookup, registry.registered_types()):
-        kernel = row.kernel if row.where == "host" else row.numpy_kernel
-        if kernel is None or row.context or row.random or row.effects:
+        kernel = row.kernel if row.placement.where == "host" else row.numpy_kernel
+        if kernel is None or row.placement.context or row.semantics.random or row.semantics.effects:
             continue
         for case in row.cases():
             inputs = [np.asarray(each) for each in case.inputs]

@@ -1,4 +1,4 @@
-"""Callbacks: trainings with them against TensorFlow 2.15.1's, and what differs by intent."""
+"""Callbacks against TensorFlow 2.15.1, and intended differences."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def close(found: Any, expected: Any, where: str, rtol: float = 1e-5) -> None:
 
 
 @sweep("name", sorted(CASES), quick=4)
-def test_a_training_is_tensorflows(name: str, tmp_path: Path) -> None:
+def test_training_matches_tensorflow(name: str, tmp_path: Path) -> None:
     found, golden = run(keras, name, str(tmp_path)), dict(GOLDEN["cases"][name])
     rows, expected = found.pop("rows"), golden.pop("rows")
     assert rows[:1] == expected[:1]
@@ -95,7 +95,7 @@ def test_a_training_is_tensorflows(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_hooks_are_called_in_tensorflows_order() -> None:
+def test_hooks_run_in_tensorflow_order() -> None:
     def logs(hook: list[Any]) -> list[str]:
         """The golden file's, of version 2; version 1's batches of arrays have two more."""
         return sorted([*hook[2], *(("batch", "size") if "_batch_" in hook[0] else ())])
@@ -103,7 +103,7 @@ def test_hooks_are_called_in_tensorflows_order() -> None:
     assert hooks_of(keras) == [[*hook[:2], logs(hook)] for hook in GOLDEN["hooks"]]
 
 
-def test_tensorboard_has_tensorflows_numbers(tmp_path: Path) -> None:
+def test_tensorboard_values_match_tensorflow(tmp_path: Path) -> None:
     model = model_of(keras, 0.1)
     board = callbacks.TensorBoard(tmp_path, histogram_freq=1, update_freq=2, write_images=True)
     options: dict[str, Any] = {"validation_data": (X_TEST, Y_TEST), "shuffle": False}
@@ -130,7 +130,7 @@ def test_tensorboard_has_tensorflows_numbers(tmp_path: Path) -> None:
     assert any(tag.endswith("/image") for tag in found)
 
 
-def test_many_steps_are_one_call_unless_a_callback_looks_at_batches() -> None:
+def test_many_steps_per_call_unless_callback_needs_batches() -> None:
     class OfEpochs(callbacks.Callback):
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             pass
@@ -155,9 +155,7 @@ def test_many_steps_are_one_call_unless_a_callback_looks_at_batches() -> None:
 
 
 @pytest.mark.parametrize("ended_by", ["the last epoch", "itself", "another callback"])
-def test_pain_point_10_the_best_weights_are_restored_whatever_ended_the_training(
-    shared: Any, ended_by: str
-) -> None:
+def test_pain_point_10_best_weights_are_restored(shared: Any, ended_by: str) -> None:
     stopping = callbacks.EarlyStopping(
         patience=1 if ended_by == "itself" else 100, restore_best_weights=True
     )
@@ -178,7 +176,7 @@ def test_pain_point_10_the_best_weights_are_restored_whatever_ended_the_training
         np.testing.assert_array_equal(value, expected)
 
 
-def test_a_training_that_goes_on_remembers_what_was_best(shared: Any, tmp_path: Path) -> None:
+def test_resumed_training_remembers_best_value(shared: Any, tmp_path: Path) -> None:
     def checkpoint() -> Any:
         return callbacks.ModelCheckpoint(
             tmp_path / "best.safetensors", save_best_only=True, save_weights_only=True
@@ -195,7 +193,7 @@ def test_a_training_that_goes_on_remembers_what_was_best(shared: Any, tmp_path: 
     assert json.loads(best.read_text())["best"] > 100
 
 
-def test_what_was_best_is_data_only(
+def test_saved_best_value_is_plain_data(
     shared: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "w_epoch_.safetensors.best.json").write_text("[1, 2")
@@ -209,7 +207,7 @@ def test_what_was_best_is_data_only(
 
 
 @pytest.mark.slow
-def test_a_killed_training_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_killed_training_resumes(tmp_path: Path) -> None:
     class Killed(callbacks.Callback):
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             if epoch == 2:
@@ -234,7 +232,7 @@ def test_a_killed_training_goes_on_where_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "error"), [("SIGINT", KeyboardInterrupt), ("SIGTERM", SystemExit)]
 )
-def test_an_interrupted_epoch_is_saved_on_demand(
+def test_interrupted_epoch_is_saved(
     tmp_path: Path, number: str, error: type[BaseException]
 ) -> None:
     class Interrupted(callbacks.Callback):
@@ -258,7 +256,7 @@ def test_an_interrupted_epoch_is_saved_on_demand(
         assert values_of([again.optimizer.iterations]) == [6 + 8 * 4]
 
 
-def test_rows_are_appended(shared: Any, tmp_path: Path) -> None:
+def test_csv_logger_appends(shared: Any, tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     fit(shared, callbacks.CSVLogger(path), epochs=2)
     fit(shared, callbacks.CSVLogger(path, append=True), initial_epoch=2, epochs=3)
@@ -270,7 +268,7 @@ def test_rows_are_appended(shared: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_logs_are_sent_to_a_server(shared: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_remote_monitor_posts_logs(shared: Any, caplog: pytest.LogCaptureFixture) -> None:
     received: list[Any] = []
 
     class Server(BaseHTTPRequestHandler):
@@ -302,7 +300,7 @@ def test_logs_are_sent_to_a_server(shared: Any, caplog: pytest.LogCaptureFixture
         callbacks.RemoteMonitor("file:///etc/passwd")
 
 
-def test_pain_point_36_without_a_terminal_an_epoch_is_a_line(
+def test_pain_point_36_one_line_per_epoch_without_terminal(
     shared: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fit(shared, epochs=2, verbose=1)
@@ -315,7 +313,7 @@ def test_pain_point_36_without_a_terminal_an_epoch_is_a_line(
         assert line.endswith("/step")
 
 
-def test_pain_point_36_a_bar_is_drawn_at_most_five_times_a_second(
+def test_pain_point_36_progress_bar_is_throttled(
     shared: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sys
@@ -340,7 +338,7 @@ def test_pain_point_36_a_bar_is_drawn_at_most_five_times_a_second(
     assert drawn[-1].endswith("\n")
 
 
-def test_epochs_of_one_call_took_equal_parts_of_its_time(
+def test_epoch_times_of_one_call_are_equal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from estimatorkit.keras import callback_output
@@ -372,7 +370,7 @@ def test_epochs_of_one_call_took_equal_parts_of_its_time(
     assert [line.split(" - ")[-2] for line in lines] == ["20s/epoch", "30s/epoch", "32s/epoch"]
 
 
-def test_changing_the_learning_rate_compiles_nothing() -> None:
+def test_changing_learning_rate_does_not_recompile() -> None:
     model = model_of(keras, 0.1)
     model.fit(X, Y, 4, epochs=1, verbose=0)
     count = session_of(model.graph).state.compilations
@@ -383,7 +381,7 @@ def test_changing_the_learning_rate_compiles_nothing() -> None:
     np.testing.assert_allclose(keras.backend.get_value(rate_of(model)), 0.1 / 3)
 
 
-def test_what_cannot_be_is_said(shared: Any, tmp_path: Path) -> None:
+def test_invalid_arguments_raise(shared: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"factor >= 1.0. Got 2"):
         callbacks.ReduceLROnPlateau(factor=2)
     with pytest.raises(ValueError, match="Unrecognized save_freq: often"):
@@ -400,7 +398,7 @@ def test_what_cannot_be_is_said(shared: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_logs_answer_to_the_names_of_tensorflow_1(tmp_path: Path) -> None:
+def test_logs_accept_tensorflow_1_names(tmp_path: Path) -> None:
     """`metrics=["accuracy"]` was called 'acc' there; scripts monitor 'val_acc'."""
     layers = keras.layers
     model = keras.Sequential([layers.Dense(2, activation="softmax", input_shape=(3,))])
@@ -424,7 +422,7 @@ def test_logs_answer_to_the_names_of_tensorflow_1(tmp_path: Path) -> None:
     assert any(f"-{history['val_acc'][0]:.2f}" in each.name for each in tmp_path.iterdir())
 
 
-def test_callbacks_are_told_of_batches_and_examples(shared: Any) -> None:
+def test_callback_batch_logs_and_params(shared: Any) -> None:
     seen: dict[str, list[Any]] = {"begin": [], "end": [], "test": []}
 
     class Noted(callbacks.Callback):
@@ -449,7 +447,7 @@ def test_callbacks_are_told_of_batches_and_examples(shared: Any) -> None:
     assert {"loss", "val_loss"} <= set(noted.params["metrics"])
 
 
-def test_an_epoch_that_has_begun_has_a_batch(shared: Any) -> None:
+def test_started_epoch_runs_one_batch(shared: Any) -> None:
     class Stop(callbacks.Callback):
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             self.model.stop_training = epoch == 1
@@ -457,7 +455,7 @@ def test_an_epoch_that_has_begun_has_a_batch(shared: Any) -> None:
     assert len(fit(shared, Stop(), epochs=5).epoch) == 2
 
 
-def test_validations_may_start_later_in_csv_files(shared: Any, tmp_path: Path) -> None:
+def test_csv_logger_with_later_validation(shared: Any, tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     fit(shared, callbacks.CSVLogger(path), epochs=2, validation_freq=2)
     header, first, second = (line.split(",") for line in path.read_text().splitlines())

@@ -146,7 +146,7 @@ def one_calls(model: Any) -> dict[str, bool]:
 
 
 @pytest.mark.slow
-def test_the_tutorial() -> None:
+def test_tutorial() -> None:
     frame = people(1200)
     train, validation = df_to_dataset(frame[:900]), df_to_dataset(frame[900:], shuffle=False)
     model = classifier()
@@ -178,7 +178,7 @@ NAMES = ("kernel", "bias")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["sequential", "functional", "subclass"])
-def test_all_forms_of_models_train_and_keep_their_weights(form: str, tmp_path: Path) -> None:
+def test_every_kind_of_model_trains_and_round_trips(form: str, tmp_path: Path) -> None:
     frame = people(96)
     data = df_to_dataset(frame, shuffle=False)
     make = {"sequential": classifier, "functional": lambda: functional(frame)}
@@ -212,7 +212,7 @@ def test_all_forms_of_models_train_and_keep_their_weights(form: str, tmp_path: P
 
 
 @pytest.mark.slow
-def test_frozen_features_stay() -> None:
+def test_frozen_features_do_not_change() -> None:
     data = df_to_dataset(people(64), shuffle=False)
     model = classifier()
     model.layers[0].trainable = False
@@ -229,7 +229,7 @@ def test_frozen_features_stay() -> None:
     assert np.abs(tables[0] - model.layers[0].get_weights()[0]).max() > 0
 
 
-def test_two_layers_of_the_same_columns_share_nothing() -> None:
+def test_layers_of_equal_columns_share_nothing() -> None:
     features = {"job": np.array(["clerk", "chief"], object)}
     column = tf.feature_column
     listed = column.categorical_column_with_vocabulary_list("job", JOBS)
@@ -249,7 +249,7 @@ def test_two_layers_of_the_same_columns_share_nothing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shared_embeddings", "shared_embedding_columns"])
-def test_columns_that_share_a_table_share_it(kind: str) -> None:
+def test_shared_embedding_columns_share_table(kind: str) -> None:
     column = tf.feature_column
     jobs = [column.categorical_column_with_vocabulary_list(key, JOBS) for key in ("now", "once")]
     shared = getattr(column, kind)(jobs, 3)
@@ -266,7 +266,7 @@ def test_columns_that_share_a_table_share_it(kind: str) -> None:
         model.save("nowhere")
 
 
-def test_a_layer_is_built_without_features() -> None:
+def test_build_without_features() -> None:
     layer = keras.layers.DenseFeatures(columns())
     layer.build({"job": (None, 1)})
     assert [each.shape.as_list() for each in layer.weights] == [[3, 2], [20, 4]]
@@ -274,7 +274,7 @@ def test_a_layer_is_built_without_features() -> None:
     assert layer.compute_output_shape({"job": (None, 1)}).as_list() == [None, WIDTH]
 
 
-def test_outputs_by_column_and_features_of_lists() -> None:
+def test_outputs_by_column_and_list_features() -> None:
     column = tf.feature_column
     words = column.categorical_column_with_vocabulary_list("job", JOBS)
     layer = keras.layers.DenseFeatures([column.indicator_column(words), column.numeric_column("n")])
@@ -290,7 +290,7 @@ def test_outputs_by_column_and_features_of_lists() -> None:
         layer(np.ones((2, 2)))
 
 
-def test_in_a_variable_scope_variables_are_got_by_name() -> None:
+def test_get_variable_in_variable_scope() -> None:
     with v1.variable_scope("tower", partitioner=v1.fixed_size_partitioner(2)):
         layer = keras.layers.DenseFeatures(columns()[4:5])
         layer({"place": ["a"]})
@@ -300,7 +300,7 @@ def test_in_a_variable_scope_variables_are_got_by_name() -> None:
         keras.layers.DenseFeatures(columns(), partitioner=len).get_config()
 
 
-def test_configs_are_those_of_tensorflow() -> None:
+def test_configs_match_tensorflow() -> None:
     layer = keras.layers.DenseFeatures(columns(), name="features", trainable=False)
     config = layer.get_config()
     again = keras.layers.deserialize(keras.layers.serialize(layer))
@@ -344,7 +344,7 @@ def test_configs_are_those_of_tensorflow() -> None:
     assert made.weights[0].shape.as_list() == [3, 4]
 
 
-def test_configs_that_cannot_be() -> None:
+def test_invalid_configs_raise() -> None:
     column = tf.feature_column.numeric_column("n", normalizer_fn=lambda values: values)
     with pytest.raises(ValueError, match="register_keras_serializable"):
         keras.layers.DenseFeatures(column).get_config()
@@ -359,7 +359,7 @@ def test_configs_that_cannot_be() -> None:
 
 
 @pytest.mark.slow
-def test_sequences_in_a_model() -> None:
+def test_sequence_features() -> None:
     column = tf.feature_column
     words = column.sequence_categorical_column_with_vocabulary_list("w", ["a", "b"])
     layer = v1.keras.experimental.SequenceFeatures(column.embedding_column(words, 3))
@@ -378,7 +378,7 @@ def test_sequences_in_a_model() -> None:
 
 
 @pytest.mark.slow
-def test_sparse_features_in_a_dataset() -> None:
+def test_sparse_features_from_dataset() -> None:
     rows = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], ["clerk", "chief", "farmer"], [2, 2])
     dataset = tf.data.Dataset.from_tensor_slices(({"job": rows}, [1.0, 0.0])).batch(2)
     column = tf.feature_column
@@ -392,7 +392,7 @@ def test_sparse_features_in_a_dataset() -> None:
 
 
 @pytest.mark.slow
-def test_an_estimator_of_a_model_with_features(tmp_path: Path) -> None:
+def test_estimator_from_model_with_features(tmp_path: Path) -> None:
     frame = people(64)
     model = functional(frame)
     estimator = keras.estimator.model_to_estimator(model, model_dir=str(tmp_path))
@@ -402,7 +402,7 @@ def test_an_estimator_of_a_model_with_features(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_features_under_a_policy_of_16_bits() -> None:
+def test_features_with_mixed_precision() -> None:
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:
         model = classifier()
@@ -413,7 +413,7 @@ def test_features_under_a_policy_of_16_bits() -> None:
 
 
 @pytest.mark.parametrize("one_hot", [False, True])
-def test_classes_without_a_weight_weigh_1(one_hot: bool) -> None:
+def test_class_weight_defaults_to_1(one_hot: bool) -> None:
     labels = np.array([0, 1, 2, 3, 1])
     given = np.eye(4, dtype=np.float32)[labels] if one_hot else labels[:, None]
     weights = weights_of_classes(tf.constant(given), {1: 2.5, 0: 0.5})
@@ -421,7 +421,7 @@ def test_classes_without_a_weight_weigh_1(one_hot: bool) -> None:
         assert session.run(weights).tolist() == [0.5, 2.5, 1.0, 1.0, 2.5]
 
 
-def test_labels_below_0_weigh_1_and_keys_are_class_numbers() -> None:
+def test_class_weight_of_negative_labels() -> None:
     with v1.Session() as session:
         assert session.run(weights_of_classes(tf.constant([-1, 2]), {2: 3.0})).tolist() == [1, 3]
     with pytest.raises(ValueError, match="key 'yes'"):

@@ -1,6 +1,4 @@
-"""Models and weights in files: what Keras wrote is read, what is written is read back, and what
-somebody made up is refused.
-"""
+"""Models and weights in files: Keras's files, round trips, and crafted files."""
 
 from __future__ import annotations
 
@@ -61,7 +59,7 @@ def same(one: Any, other: Any) -> None:
 
 
 @sweep("name", sorted(MODELS), quick=1)
-def test_what_keras_wrote_is_read(name: str, tmp_path: Path) -> None:
+def test_reads_keras_files(name: str, tmp_path: Path) -> None:
     golden = GOLDEN["models"][name]
     make, inputs = MODELS[name]
     whole = keras.models.load_model(FOLDER / "keras_files" / f"{name}.h5")
@@ -91,7 +89,7 @@ def test_what_keras_wrote_is_read(name: str, tmp_path: Path) -> None:
         ]
 
 
-def test_summaries_are_keras_text() -> None:
+def test_summary_matches_keras() -> None:
     for name in SUMMARIES:
         assert summary_of(keras, name) == GOLDEN["summaries"][name], name
 
@@ -100,7 +98,7 @@ def test_summaries_are_keras_text() -> None:
 
 
 @pytest.mark.slow
-def test_a_training_goes_on_from_a_saved_model(tmp_path: Path) -> None:
+def test_training_resumes_from_saved_model(tmp_path: Path) -> None:
     model = small(compiled=True)
     options: dict[str, Any] = {"epochs": 2, "verbose": 0, "shuffle": False}
     model.fit(X, Y, 2, **options)
@@ -133,7 +131,7 @@ def test_a_training_goes_on_from_a_saved_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["functional", "nested"])
-def test_a_model_comes_back_from_its_config(name: str, tmp_path: Path) -> None:
+def test_config_round_trip(name: str, tmp_path: Path) -> None:
     model = MODELS[name][0](keras)
     model.save(tmp_path / "model")
     with Graph().as_default():
@@ -151,7 +149,7 @@ def test_a_model_comes_back_from_its_config(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["weights", "weights.h5", "weights.safetensors"])
-def test_weights_are_taken_in_order_or_by_name(
+def test_weights_load_in_order_or_by_name(
     file: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = small()
@@ -178,7 +176,7 @@ def test_weights_are_taken_in_order_or_by_name(
         wider.load_weights(tmp_path / file, skip_mismatch=True)
 
 
-def test_what_is_frozen_is_found_again(tmp_path: Path) -> None:
+def test_frozen_layers_round_trip(tmp_path: Path) -> None:
     layers = keras.layers
     part = small()
     model = keras.Sequential([part, layers.Dense(1, name="end")])
@@ -191,7 +189,7 @@ def test_what_is_frozen_is_found_again(tmp_path: Path) -> None:
     same(part.get_weights(), expected)
 
 
-def test_weights_of_a_checkpoint_are_the_latest_of_their_folder(tmp_path: Path) -> None:
+def test_load_weights_takes_latest_checkpoint_of_folder(tmp_path: Path) -> None:
     model = small()
     model.save_weights(tmp_path / "cp-0001.ckpt")
     model.save_weights(tmp_path / "cp-0002.ckpt")
@@ -202,7 +200,7 @@ def test_weights_of_a_checkpoint_are_the_latest_of_their_folder(tmp_path: Path) 
     assert "layers/norm/moving_mean" in names
 
 
-def test_without_h5py_files_are_our_own(
+def test_own_format_without_h5py(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = small()
@@ -216,7 +214,7 @@ def test_without_h5py_files_are_our_own(
         model.load_weights(FOLDER / "keras_files" / "sequential.h5")
 
 
-def test_the_users_classes_and_functions_are_found_by_name(tmp_path: Path) -> None:
+def test_custom_objects_are_found_by_name(tmp_path: Path) -> None:
     class Scale(keras.layers.Layer):
         def __init__(self, by: float = 2.0, **kwargs: Any) -> None:
             super().__init__(**kwargs)
@@ -257,9 +255,7 @@ def test_the_users_classes_and_functions_are_found_by_name(tmp_path: Path) -> No
     assert keras.models.load_model(tmp_path / "model", {"Scale": Scale}, compile=False)
 
 
-def test_a_loss_without_a_name_is_left_out(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unnamed_loss_is_omitted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     model = small()
     model.compile("sgd", lambda y_true, y_pred: keras.losses.mean_squared_error(y_true, y_pred))
     with caplog.at_level(logging.WARNING):
@@ -268,7 +264,7 @@ def test_a_loss_without_a_name_is_left_out(
     assert keras.models.load_model(tmp_path / "model").optimizer is None
 
 
-def test_a_model_of_ones_own_class_describes_itself_or_not(tmp_path: Path) -> None:
+def test_subclassed_model_config(tmp_path: Path) -> None:
     class Own(keras.Model):
         def __init__(self, units: int = 2, **kwargs: Any) -> None:
             super().__init__(**kwargs)
@@ -302,7 +298,7 @@ def test_a_model_of_ones_own_class_describes_itself_or_not(tmp_path: Path) -> No
     assert keras.models.clone_model(Described(3)).units == 3
 
 
-def test_what_no_layer_made_cannot_be_described() -> None:
+def test_tensors_without_layer_have_no_config() -> None:
     x = keras.Input([3])
     dense = keras.layers.Dense(2)
     with pytest.raises(ValueError, match=r"applies the operation .*(?s:.*)test_files.py"):
@@ -320,7 +316,7 @@ def test_what_no_layer_made_cannot_be_described() -> None:
         keras.Model(x, keras.layers.Dense(2, name="same")(one))
 
 
-def test_arguments_of_calls_are_described() -> None:
+def test_call_arguments_round_trip() -> None:
     class Mix(keras.layers.Layer):
         def call(self, one: Any, other: Any, factor: float = 1.0, more: Any = None) -> Any:
             return one + factor * other + more["rest"][0]
@@ -337,7 +333,7 @@ def test_arguments_of_calls_are_described() -> None:
     assert found["out"].shape == (4, 6)
 
 
-def test_copies_share_nothing_but_functions_without_a_name() -> None:
+def test_copies_share_only_unnamed_functions() -> None:
     x = keras.Input([3])
     model = keras.Model(x, keras.layers.Lambda(lambda x: x * 2)(keras.layers.Dense(2)(x)))
     with pytest.raises(ValueError, match="<lambda>"):
@@ -389,14 +385,14 @@ def describe(**config: Any) -> str:
     ],
     ids=range(13),
 )
-def test_no_description_runs_or_imports_anything(text: str) -> None:
+def test_config_runs_and_imports_nothing(text: str) -> None:
     modules = set(sys.modules)
     with pytest.raises((ValueError, TypeError)):
         model_config.model_from_json(text)
     assert not {"os.system", "Popen"} & (set(sys.modules) - modules)
 
 
-def test_yaml_makes_no_objects() -> None:
+def test_yaml_creates_no_objects() -> None:
     with pytest.raises(
         ValueError, match=r"no YAML of a model.*\n.*could not determine a constructor"
     ):
@@ -406,7 +402,7 @@ def test_yaml_makes_no_objects() -> None:
 
 
 @pytest.mark.parametrize("member", ["../../evil", "/etc/evil", "state.json ", "evil.py"])
-def test_a_zip_with_other_files_is_refused(member: str, tmp_path: Path) -> None:
+def test_zip_with_extra_files_is_refused(member: str, tmp_path: Path) -> None:
     small().save(tmp_path / "model.keras")
     with zipfile.ZipFile(tmp_path / "model.keras", "a") as archive:
         archive.writestr(member, "evil")
@@ -416,7 +412,7 @@ def test_a_zip_with_other_files_is_refused(member: str, tmp_path: Path) -> None:
     assert sorted(tmp_path.parent.rglob("*evil*")) == before
 
 
-def test_a_zip_that_swells_is_refused(tmp_path: Path) -> None:
+def test_zip_bomb_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "model.keras", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("state.json", b" " * (64 << 20))
     assert (tmp_path / "model.keras").stat().st_size < 1 << 20
@@ -424,7 +420,7 @@ def test_a_zip_that_swells_is_refused(tmp_path: Path) -> None:
         keras.models.load_model(tmp_path / "model.keras")
 
 
-def test_a_zip_of_overlapping_members_is_refused(tmp_path: Path) -> None:
+def test_zip_with_overlapping_members_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "model.keras", "w") as archive:
         archive.writestr("state.json", b" " * (1 << 20))
         [member] = archive.filelist
@@ -437,7 +433,7 @@ def test_a_zip_of_overlapping_members_is_refused(tmp_path: Path) -> None:
         keras.models.load_model(tmp_path / "model.keras")
 
 
-def test_a_zip_of_many_members_is_refused(tmp_path: Path) -> None:
+def test_zip_with_many_members_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "model.keras", "w") as archive:
         for number in range(10_001):
             archive.writestr(f"variables-{number:05d}-of-99999.safetensors", b"")
@@ -464,7 +460,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     same(model.get_weights(), before)
 
 
-def test_names_of_layers_are_no_paths(tmp_path: Path) -> None:
+def test_layer_names_are_not_paths(tmp_path: Path) -> None:
     layers = keras.layers
     name = "../../../evil"
     model = keras.Sequential([layers.Dense(2, input_shape=(3,))])
@@ -489,13 +485,13 @@ def test_names_of_layers_are_no_paths(tmp_path: Path) -> None:
         {"kind": "keras", "layers": [], "optimizer_weights": "many"},
     ],
 )
-def test_a_state_of_another_form_is_refused(state: Any, tmp_path: Path) -> None:
+def test_state_of_other_structure_is_refused(state: Any, tmp_path: Path) -> None:
     write_checkpoint(tmp_path, "model", {"a": np.ones(2)}, state)
     with pytest.raises(ValueError, match=r"not of a Keras-style model|not laid out"):
         keras.models.load_model(tmp_path / "model")
 
 
-def test_a_changed_state_is_refused(tmp_path: Path) -> None:
+def test_modified_state_is_refused(tmp_path: Path) -> None:
     small().save(tmp_path / "model")
     path = tmp_path / "model" / "state.json"
     path.write_text(path.read_text().replace('"relu"', '"tanh"'))
@@ -503,7 +499,7 @@ def test_a_changed_state_is_refused(tmp_path: Path) -> None:
         keras.models.load_model(tmp_path / "model")
 
 
-def test_hdf5_files_lead_to_no_other_file(tmp_path: Path) -> None:
+def test_hdf5_external_links_are_refused(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "secret.h5", "w") as secret:
         secret["kernel"] = np.ones((3, 2), "f")
     layers = keras.layers
@@ -546,7 +542,7 @@ def test_hdf5_files_lead_to_no_other_file(tmp_path: Path) -> None:
     same(model.get_weights(), before)
 
 
-def test_hdf5_files_hold_what_they_list(tmp_path: Path) -> None:
+def test_hdf5_must_hold_listed_weights(tmp_path: Path) -> None:
     layers = keras.layers
     model = keras.Sequential([layers.Dense(2, input_shape=(3,), use_bias=False, name="d")])
     before = model.get_weights()
@@ -574,7 +570,7 @@ def test_hdf5_files_hold_what_they_list(tmp_path: Path) -> None:
     same(model.get_weights(), [data])
 
 
-def test_hdf5_attributes_are_objects(tmp_path: Path) -> None:
+def test_hdf5_invalid_attributes(tmp_path: Path) -> None:
     for text in ("[" * 100_000, "[1]", "{"):
         with h5py.File(tmp_path / "model.h5", "w") as file:
             file.attrs.create("layer_names", [], dtype="S1")
@@ -585,7 +581,7 @@ def test_hdf5_attributes_are_objects(tmp_path: Path) -> None:
             keras.models.load_model(tmp_path / "model.h5")
 
 
-def test_a_saved_model_of_tensorflow_is_named(tmp_path: Path) -> None:
+def test_tensorflow_saved_model_is_recognized(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").write_bytes(b"")
     with pytest.raises(ValueError, match="is a SavedModel"):
         keras.models.load_model(tmp_path)

@@ -1,4 +1,4 @@
-"""Fetching files, pictures as arrays, and the progress line of loops of one's own."""
+"""`get_file`, images as arrays, and `Progbar`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def md5(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def test_a_file_is_fetched_once_and_checked(server: str, tmp_path: Path) -> None:
+def test_get_file_downloads_once_and_verifies(server: str, tmp_path: Path) -> None:
     checksum = hashlib.sha256(CONTENT).hexdigest()
     path = get_file("a.bin", f"{server}/data.bin", file_hash=checksum, cache_dir=tmp_path)
     assert Path(path) == tmp_path / "datasets" / "a.bin"
@@ -85,7 +85,7 @@ def test_a_file_is_fetched_once_and_checked(server: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["tar", "zip"])
-def test_archives_are_unpacked_beside_the_file(kind: str, tmp_path: Path) -> None:
+def test_archives_are_unpacked_beside_file(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "datasets"
     folder.mkdir()
     name = "flowers.tar.gz" if kind == "tar" else "flowers.zip"
@@ -99,7 +99,7 @@ def test_archives_are_unpacked_beside_the_file(kind: str, tmp_path: Path) -> Non
     assert not (tmp_path / "outside.txt").exists()
 
 
-def test_a_folder_that_an_archive_unpacks_to(tmp_path: Path) -> None:
+def test_archive_that_unpacks_to_folder(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     archive = tmp_path / "photos" / "flowers.tar.gz"
     archive.write_bytes(packed({"flowers/a.txt": b"daisy"}, "tar"))
@@ -113,7 +113,7 @@ def test_a_folder_that_an_archive_unpacks_to(tmp_path: Path) -> None:
     assert Path(path, "a.txt").read_bytes() == b"daisy"
 
 
-def test_pictures_and_arrays(tmp_path: Path) -> None:
+def test_images_and_arrays(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (6, 4, 3))
     image.save_img(tmp_path / "a.png", pixels, scale=False)
     loaded = image.load_img(tmp_path / "a.png")
@@ -139,7 +139,7 @@ def test_pictures_and_arrays(tmp_path: Path) -> None:
         image.array_to_img(np.zeros([2, 2, 2]))
 
 
-def test_a_progress_line_ends_with_averages(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_bar_shows_averages(capsys: pytest.CaptureFixture[str]) -> None:
     bar = tf.keras.utils.Progbar(4, stateful_metrics=["accuracy"])
     for step in range(4):
         bar.add(1, [("loss", float(step)), ("accuracy", step / 4)])

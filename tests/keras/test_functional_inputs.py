@@ -1,4 +1,4 @@
-"""Inputs of a functional model whose rank differs from that of its `Input`s by a column."""
+"""Functional models accept inputs with or without a last dimension of 1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.sweep import sweep
 
 
@@ -23,9 +23,9 @@ def _model() -> Any:
     return model
 
 
-@pytest.mark.parametrize("shape", [(4,), (4, 1), (4, 1, 1)])
+@sweep("shape", [(4,), (4, 1), (4, 1, 1)], quick=1)
 @sweep("by_name", [True, False], quick=1)
-def test_a_column_has_a_last_dimension_or_not(by_name: bool, shape: tuple[int, ...]) -> None:
+def test_column_with_or_without_last_dimension(by_name: bool, shape: tuple[int, ...]) -> None:
     with tf.Graph().as_default():
         model = _model()
         values = [(np.arange(4) / 4).reshape(shape), np.arange(4).reshape(shape)]
@@ -36,14 +36,15 @@ def test_a_column_has_a_last_dimension_or_not(by_name: bool, shape: tuple[int, .
         np.testing.assert_allclose(history.history["loss"], [5.2782376, 3.5292807], rtol=1e-5)
 
 
-def test_notes_on_tensors_stay() -> None:
+def test_tensor_annotations_are_kept() -> None:
     with tf.Graph().as_default():
         tensor = tf.zeros([2])
         tensor._uses_learning_phase = True
         assert tensor._uses_learning_phase
 
 
-def test_columns_by_name_as_vectors() -> None:
+@pytest.mark.slow
+def test_named_columns_as_vectors() -> None:
     number = tf.keras.layers.Input((1,), name="number")
     word = tf.keras.layers.Input((1,), name="word", dtype="string")
     ids = tf.keras.layers.StringLookup(vocabulary=["u", "v"], output_mode="multi_hot")(word)

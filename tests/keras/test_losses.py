@@ -1,4 +1,4 @@
-"""Keras's losses against TensorFlow 2.15.1's, their configurations, and what they refuse."""
+"""Keras losses against TensorFlow 2.15.1: values, configs and errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as ek
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.keras import backend, losses
@@ -51,7 +51,7 @@ def check(found: dict[str, Any], golden: dict[str, Any], rtol: float = 1e-5) -> 
         )
 
 
-def test_every_loss_and_reduction_has_tensorflows_value() -> None:
+def test_every_loss_and_reduction_matches_tensorflow() -> None:
     made = {
         f"{name}/{reduction}": make(losses, reduction)(*map(tf.constant, ARRAYS[arrays]))
         for name, (arrays, make) in KERAS.items()
@@ -60,19 +60,19 @@ def test_every_loss_and_reduction_has_tensorflows_value() -> None:
     check(run(made), GOLDEN["keras"])
 
 
-def test_every_function_and_alias_has_tensorflows_value() -> None:
+def test_every_function_and_alias_matches_tensorflow() -> None:
     check(
         run({name: loss(losses, ARRAYS) for name, loss in FUNCTIONS.items()}), GOLDEN["functions"]
     )
 
 
-def test_probabilities_out_of_a_softmax_or_sigmoid_are_taken_by_their_logits() -> None:
+def test_softmax_and_sigmoid_outputs_use_logits() -> None:
     found = run(from_probabilities(tf))
     check(found, GOLDEN["from probabilities"])
     assert found["categorical"][0] == 400.0  # -log(1e-7) = 16 is the most that a probability costs
 
 
-def test_the_gradient_of_a_sure_and_wrong_prediction_is_not_lost() -> None:
+def test_confident_wrong_prediction_has_gradient() -> None:
     logits = tf.constant(EXTREME)
     loss = losses.CategoricalCrossentropy()(np.eye(3)[:2], tf.nn.softmax(logits))
     np.testing.assert_allclose(
@@ -80,7 +80,7 @@ def test_the_gradient_of_a_sure_and_wrong_prediction_is_not_lost() -> None:
     )
 
 
-def test_a_softmax_along_another_axis_is_no_logits() -> None:
+def test_softmax_over_other_axis_is_not_logits() -> None:
     shares = tf.nn.softmax(tf.constant(ARRAYS["one hot"][1]), axis=0)
     one_hot = ARRAYS["one hot"][0]
     found = run(
@@ -92,7 +92,7 @@ def test_a_softmax_along_another_axis_is_no_logits() -> None:
     np.testing.assert_array_equal(*found)
 
 
-def test_logits_that_are_probabilities_are_warned_of() -> None:
+def test_probabilities_passed_as_logits_warn() -> None:
     shares = tf.nn.softmax(tf.constant(EXTREME))
     with pytest.warns(UserWarning, match="does not represent logits"):
         losses.categorical_crossentropy(np.eye(3)[:2], shares, from_logits=True)
@@ -102,7 +102,7 @@ def test_logits_that_are_probabilities_are_warned_of() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(KERAS))
-def test_configurations_are_tensorflows_and_make_equal_losses(name: str) -> None:
+def test_configs_match_tensorflow_and_round_trip(name: str) -> None:
     loss = KERAS[name][1](losses, "sum")
     golden = {key: value for key, value in GOLDEN["configs"][name].items() if key != "fn"}
     assert loss.get_config() == golden
@@ -114,7 +114,7 @@ def test_configurations_are_tensorflows_and_make_equal_losses(name: str) -> None
         assert again.get_config() == golden
 
 
-def test_names_mean_functions_and_classes_of_a_fixed_table() -> None:
+def test_names_resolve_in_fixed_table() -> None:
     assert losses.get("mse") is losses.get("mean_squared_error") is losses.mean_squared_error
     assert isinstance(losses.get("Huber"), losses.Huber)
     assert losses.get({"class_name": "Huber", "config": {"delta": 2.0}})._fn_kwargs["delta"] == 2.0
@@ -133,7 +133,7 @@ def test_names_mean_functions_and_classes_of_a_fixed_table() -> None:
     assert own is losses.mse
 
 
-def test_both_versions_names_are_in_one_module() -> None:
+def test_names_of_both_versions() -> None:
     assert ek.losses.mean_squared_error is layers_losses.mean_squared_error
     assert ek.losses.MeanSquaredError is losses.MeanSquaredError
     assert ek.losses.sparse_categorical_crossentropy is losses.sparse_categorical_crossentropy
@@ -142,7 +142,7 @@ def test_both_versions_names_are_in_one_module() -> None:
     assert losses.Huber(reduction=ek.losses.Reduction.AUTO).reduction == "sum_over_batch_size"
 
 
-def test_losses_of_ones_own() -> None:
+def test_custom_losses() -> None:
     class Cubed(losses.Loss):
         def call(self, y_true: Any, y_pred: Any) -> Any:
             return nn.relu(y_pred - y_true) ** 3.0
@@ -159,7 +159,7 @@ def test_losses_of_ones_own() -> None:
     assert run(function([[0.0]], [[1.0]])) == 0.5
 
 
-def test_masked_steps_cost_nothing_and_are_left_out_of_the_mean() -> None:
+def test_masked_steps_are_excluded() -> None:
     guesses = tf.constant(np.arange(12, dtype=np.float32).reshape(2, 3, 2))
     labels = np.zeros((2, 3, 2), np.float32)
     guesses._keras_mask = tf.constant([[True, True, False], [True, False, False]])
@@ -175,7 +175,7 @@ def test_masked_steps_cost_nothing_and_are_left_out_of_the_mean() -> None:
     np.testing.assert_allclose(found, [(each * mask).sum() / 3, (each * mask * weights).sum()])
 
 
-def test_columns_and_vectors_are_matched_by_example() -> None:
+def test_columns_and_vectors_are_aligned() -> None:
     column, vector = np.array([[1.0], [2.0], [4.0]], np.float32), np.array([1.0, 1.0, 1.0])
     loss = losses.MeanSquaredError("none")
     weights = np.array([1.0, 2.0, 3.0], np.float32)
@@ -193,7 +193,7 @@ def test_columns_and_vectors_are_matched_by_example() -> None:
     np.testing.assert_allclose(found[3], 10 / 3, rtol=1e-6)
 
 
-def test_the_distance_from_zero_is_that_of_the_backend() -> None:
+def test_epsilon_comes_from_backend() -> None:
     before = backend.epsilon()
     backend.set_epsilon(1e-2)
     try:
@@ -203,13 +203,13 @@ def test_the_distance_from_zero_is_that_of_the_backend() -> None:
     np.testing.assert_allclose(run(loss), -np.log([0.02]), rtol=1e-5)
 
 
-def test_shapes_that_would_broadcast_to_a_matrix_are_refused() -> None:
+def test_outer_broadcast_is_refused() -> None:
     with pytest.raises(ValueError, match="Shapes of y_true and y_pred are incompatible"):
         losses.mean_squared_error(np.zeros(4), np.zeros((4, 1)))
     with pytest.raises(ValueError, match="weights can not be broadcast"):
         losses.MeanSquaredError()(np.zeros((4, 2)), np.zeros((4, 2)), np.ones(3))
 
 
-def test_the_reduction_that_auto_means() -> None:
+def test_auto_reduction() -> None:
     assert losses.MeanSquaredError()._get_reduction() == "sum_over_batch_size"
     assert losses.MeanSquaredError("sum")._get_reduction() == "sum"

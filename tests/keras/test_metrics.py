@@ -1,4 +1,4 @@
-"""Keras's metrics against TensorFlow 2.15.1's, their variables, names, and metrics of one's own."""
+"""Keras metrics against TensorFlow 2.15.1: values, variables, names and custom metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
@@ -46,11 +46,11 @@ def check(found: dict[str, Any], golden: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_every_metric_has_tensorflows_value_after_all_batches() -> None:
+def test_every_metric_matches_tensorflow() -> None:
     check(look_at_keras(tf, metrics, ARRAYS), GOLDEN["keras"])
 
 
-def test_functions_have_tensorflows_values() -> None:
+def test_functions_match_tensorflow() -> None:
     with Session() as session:
         found = session.run({name: make(metrics) for name, make in FUNCTIONS.items()})
     check(found, GOLDEN["functions"])
@@ -58,7 +58,7 @@ def test_functions_have_tensorflows_values() -> None:
     assert all(getattr(metrics, each) is getattr(losses, each) for each in losses_too)
 
 
-def test_every_class_of_tensorflow_is_there_and_looked_at() -> None:
+def test_every_tensorflow_class_is_covered() -> None:
     seen = {name.split(" ")[0] for name in KERAS} | {"Mean", "Sum"}
     there = {each for each in metrics.__all__ if isinstance(getattr(metrics, each), type)}
     elsewhere = {"Metric", "StreamingMetric", "MeanTensor", "MeanRelativeError"}
@@ -70,7 +70,7 @@ def test_every_class_of_tensorflow_is_there_and_looked_at() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(KERAS) - {"MeanMetricWrapper"}))
-def test_configurations_are_tensorflows_and_make_equal_metrics(name: str) -> None:
+def test_configs_match_tensorflow_and_round_trip(name: str) -> None:
     metric = KERAS[name][1](metrics)
     golden = dict(GOLDEN["configs"][name])
     numbered = golden.pop("name").rstrip("0123456789").rstrip("_")
@@ -84,7 +84,7 @@ def test_configurations_are_tensorflows_and_make_equal_metrics(name: str) -> Non
     assert again.name == metric.name
 
 
-def test_names_mean_functions_and_classes_of_a_fixed_table() -> None:
+def test_names_resolve_in_fixed_table() -> None:
     assert metrics.get("mse") is losses.mean_squared_error
     assert isinstance(metrics.get("AUC"), metrics.AUC)
     assert metrics.get({"class_name": "AUC", "config": {"curve": "PR"}}).curve == "PR"
@@ -108,7 +108,7 @@ def test_names_mean_functions_and_classes_of_a_fixed_table() -> None:
         ([None, 3], [None, 3], "categorical_accuracy", "categorical_crossentropy"),
     ],
 )
-def test_accuracy_means_that_of_the_labels(
+def test_accuracy_depends_on_labels(
     labels: Any, guesses: Any, accuracy: str, crossentropy: str
 ) -> None:
     for short, function in (("acc", accuracy), ("accuracy", accuracy), ("ce", crossentropy)):
@@ -120,12 +120,12 @@ def test_accuracy_means_that_of_the_labels(
     assert isinstance(metrics.as_metric("AUC", labels, guesses), metrics.AUC)
 
 
-def test_metrics_are_named_after_their_class_and_numbered() -> None:
+def test_metric_names_are_numbered() -> None:
     made = [metrics.AUC(), metrics.AUC(), metrics.TruePositives(), metrics.MeanIoU(2)]
     assert [each.name for each in made] == ["auc", "auc_1", "true_positives", "mean_io_u"]
 
 
-def test_variables_are_named_below_the_scope_in_force_as_in_tensorflow() -> None:
+def test_variable_names_match_tensorflow() -> None:
     made = [metrics.Mean(), metrics.Mean(name="other"), metrics.AUC(num_thresholds=3)]
     made[0].update_state([1.0])
     with tf.name_scope("outer"):
@@ -139,7 +139,7 @@ def test_variables_are_named_below_the_scope_in_force_as_in_tensorflow() -> None
     ]
 
 
-def test_variables_are_local_and_start_anew_with_the_local_initializer() -> None:
+def test_variables_are_local_and_reinitialized() -> None:
     metric = metrics.Mean("m")
     update = metric.update_state([1.0, 3.0])
     result = metric.result()
@@ -167,7 +167,7 @@ def test_variables_are_local_and_start_anew_with_the_local_initializer() -> None
         assert session.run(result) == 0.0
 
 
-def test_a_metric_made_before_its_graphs_has_variables_in_each() -> None:
+def test_metric_has_variables_per_graph() -> None:
     metric = metrics.Precision(name="p")
     found = []
     for labels in ([1, 1], [1, 0]):
@@ -182,7 +182,7 @@ def test_a_metric_made_before_its_graphs_has_variables_in_each() -> None:
     assert metric.updates == []
 
 
-def test_calling_a_metric_takes_the_batch_in_first() -> None:
+def test_call_updates_before_result() -> None:
     metric = metrics.Sum()
     value = metric(tf.constant([1.0, 2.0]))
     with Session() as session:
@@ -206,7 +206,7 @@ class Largest(metrics.Metric):  # type: ignore[misc]
         return {"largest": self.largest, "seen": self.seen}
 
 
-def test_metrics_of_ones_own_need_not_return_their_updates() -> None:
+def test_custom_metrics_need_not_return_updates() -> None:
     metric = Largest()
     feed = tf.placeholder("float32", [None])
     update, result = metric.update_state([0.0], feed), metric.result()
@@ -223,7 +223,7 @@ def test_metrics_of_ones_own_need_not_return_their_updates() -> None:
     assert metric.get_config() == {"name": "largest", "dtype": "float32"}
 
 
-def test_metrics_that_build_on_metrics_update_once() -> None:
+def test_nested_metrics_update_once() -> None:
     class Doubled(metrics.Mean):  # type: ignore[misc]
         def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
             return super().update_state(2 * tf.abs(y_pred - y_true), sample_weight)
@@ -237,7 +237,7 @@ def test_metrics_that_build_on_metrics_update_once() -> None:
         np.testing.assert_allclose(session.run(metric.result()), (2 + 3) / 1.5)
 
 
-def test_metrics_of_an_estimator_spec() -> None:
+def test_metrics_in_estimator_spec() -> None:
     labels = tf.constant([[0.0], [1.0], [1.0]])
     chances = tf.constant([[0.2], [0.9], [0.4]])
     accuracy, area = metrics.BinaryAccuracy(), metrics.AUC()
@@ -257,7 +257,7 @@ def test_metrics_of_an_estimator_spec() -> None:
 
 
 @pytest.mark.slow
-def test_a_metric_made_outside_a_model_function_serves_every_evaluation(tmp_path: Path) -> None:
+def test_metric_created_outside_model_fn(tmp_path: Path) -> None:
     accuracy = metrics.BinaryAccuracy(threshold=0.5)
 
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
@@ -279,7 +279,7 @@ def test_a_metric_made_outside_a_model_function_serves_every_evaluation(tmp_path
     np.testing.assert_allclose(found, [0.6, 1.0, 0.6], rtol=1e-6)
 
 
-def test_vectors_count_by_example_whatever_the_batches() -> None:
+def test_vectors_count_by_example() -> None:
     labels = np.array([0.0, 1.0, 2.0, 3.0, 4.0], np.float32)
     guesses, weights = (
         labels + np.arange(1, 6, dtype=np.float32),
@@ -297,7 +297,7 @@ def test_vectors_count_by_example_whatever_the_batches() -> None:
     np.testing.assert_allclose(found, np.average([1, 4, 9, 16, 25], weights=weights), rtol=1e-6)
 
 
-def test_integer_labels_are_compared_exactly() -> None:
+def test_integer_labels_compare_exactly() -> None:
     ids = np.array([2**53, 2**53 + 1], np.int64)
     metric = metrics.Accuracy()
     update = metric.update_state(ids, ids[::-1].copy())
@@ -307,7 +307,7 @@ def test_integer_labels_are_compared_exactly() -> None:
         assert session.run(metric.result()) == 0.0
 
 
-def test_masked_steps_do_not_count() -> None:
+def test_masked_steps_are_excluded() -> None:
     guesses = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     guesses._keras_mask = tf.constant([[True, True, False], [True, False, False]])
     metric = metrics.MeanMetricWrapper(lambda y_true, y_pred: y_pred - y_true, "kept")
@@ -319,7 +319,7 @@ def test_masked_steps_do_not_count() -> None:
 
 
 @pytest.mark.slow
-def test_means_of_tensors_and_relative_errors_and_merging() -> None:
+def test_mean_tensor_relative_error_and_merge() -> None:
     tensor, known = metrics.MeanTensor(), metrics.MeanTensor(shape=[2])
     with pytest.raises(ValueError, match="MeanTensor does not have any value yet"):
         tensor.result()
@@ -361,13 +361,13 @@ def test_means_of_tensors_and_relative_errors_and_merging() -> None:
         (lambda: metrics.Metric().update_state(), "Must be implemented"),
     ],
 )
-def test_arguments_out_of_range_are_refused(make: Any, message: str) -> None:
+def test_out_of_range_arguments_raise(make: Any, message: str) -> None:
     with pytest.raises((ValueError, NotImplementedError), match=message):
         make()
 
 
 @pytest.mark.parametrize("ignored", [None, -1])
-def test_classes_out_of_range_end_a_run_unless_they_are_ignored(ignored: int | None) -> None:
+def test_out_of_range_classes_raise_unless_ignored(ignored: int | None) -> None:
     metric = metrics.MeanIoU(3, ignore_class=ignored)
     labels, predictions = tf.placeholder(tf.int32, [3]), tf.placeholder(tf.int32, [3])
     update = metric.update_state(labels, predictions)
@@ -384,7 +384,7 @@ def test_classes_out_of_range_end_a_run_unless_they_are_ignored(ignored: int | N
                 session.run(update, dict(zip((labels, predictions), wrong, strict=True)))
 
 
-def test_metrics_are_reset_in_keras_session_too() -> None:
+def test_reset_in_keras_session() -> None:
     mean = metrics.Mean()
     update = mean.update_state([1.0, 3.0])
     session = tf.keras.backend.get_session()

@@ -22,7 +22,7 @@ def graph() -> Iterator[Graph]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mixed_bfloat16", "mixed_float16"])
-def test_a_model_of_16_bits_learns(graph: Graph, name: str) -> None:
+def test_mixed_precision_model_learns(graph: Graph, name: str) -> None:
     random = np.random.RandomState(0)
     x = random.normal(size=(256, 8)).astype(np.float32)
     y = (x @ random.normal(size=(8, 1))).astype(np.float32)

@@ -1,5 +1,6 @@
-"""What programs do with models: building by hand, single outputs in lists, optimizers of their own,
-labels and data that do not fit, the premade models."""
+"""Programs that use models: building by hand, list outputs, custom optimizers, wrong labels,
+premade models.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def linear(loss: Any = "mse", optimizer: Any = "sgd", units: int = 1) -> Any:
 ONES, TARGETS = np.ones((8, 2), np.float32), np.ones((8, 1), np.float32)
 
 
-def test_a_sequential_model_with_a_shape_is_built_without_one() -> None:
+def test_sequential_with_input_shape_needs_no_build() -> None:
     model = keras.Sequential([LAYERS.Dense(3, input_shape=(4,)), LAYERS.Dense(2)])
     model.build()
     assert model.built
@@ -46,7 +47,7 @@ def test_a_sequential_model_with_a_shape_is_built_without_one() -> None:
 
 
 @pytest.mark.slow
-def test_a_single_output_in_a_list_is_predicted_as_an_array() -> None:
+def test_predict_of_one_listed_output_returns_array() -> None:
     inputs = keras.Input((2,))
     output = LAYERS.Dense(3)(inputs)
     for model in (keras.Model(inputs, [output]), keras.Model([inputs], [output])):
@@ -61,13 +62,13 @@ def test_a_single_output_in_a_list_is_predicted_as_an_array() -> None:
     model.fit(ONES, [np.ones((8, 3))], verbose=0)
 
 
-def test_a_number_is_the_shape_of_vectors() -> None:
+def test_integer_input_shape() -> None:
     assert keras.Input(shape=3).shape.as_list() == [None, 3]
     assert LAYERS.Input(1, batch_size=2).shape.as_list() == [2, 1]
 
 
 @pytest.mark.parametrize("kind", ["keras", "train"])
-def test_iterations_count_the_steps_of_a_training(kind: str) -> None:
+def test_iterations_count_training_steps(kind: str) -> None:
     optimizer: Any = keras.optimizers.SGD(0.1)
     if kind == "train":
         optimizer = tf.train.GradientDescentOptimizer(0.1)
@@ -77,7 +78,7 @@ def test_iterations_count_the_steps_of_a_training(kind: str) -> None:
     assert keras.backend.get_value(optimizer.iterations) == 12
 
 
-def test_iterations_asked_for_outside_the_graph_are_those_of_the_training() -> None:
+def test_iterations_outside_graph() -> None:
     model = linear(optimizer=keras.optimizers.SGD(0.1))
     model.fit(ONES, TARGETS, batch_size=4, verbose=0)
     found: list[int] = []
@@ -91,7 +92,7 @@ def test_iterations_asked_for_outside_the_graph_are_those_of_the_training() -> N
     assert found == [2]
 
 
-def test_updates_that_an_optimizer_overrides_are_the_steps() -> None:
+def test_overridden_optimizer_updates_are_used() -> None:
     class Mine(keras.optimizers.Optimizer):  # type: ignore[misc,name-defined]
         def get_updates(self, loss: Any, params: Any) -> list[Any]:
             gradients = self.get_gradients(loss, params)
@@ -112,7 +113,7 @@ def test_updates_that_an_optimizer_overrides_are_the_steps() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("label", [7, -1])
 @pytest.mark.parametrize("given", ["name", "object", "function"])
-def test_labels_that_are_no_class_are_refused(label: int, given: str) -> None:
+def test_invalid_labels_raise(label: int, given: str) -> None:
     losses: dict[str, Any] = {
         "name": "sparse_categorical_crossentropy",
         "object": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -131,14 +132,14 @@ def test_labels_that_are_no_class_are_refused(label: int, given: str) -> None:
     assert np.isfinite(model.fit(ONES, labels, batch_size=2, verbose=0).history["loss"]).all()
 
 
-def test_labels_of_the_class_that_is_left_out_are_taken() -> None:
+def test_ignored_class_labels_are_accepted() -> None:
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1)
     labels = np.array([0, 1, 2, -1, 0, 1, 2, -1])
     assert np.isfinite(linear(loss, units=3).evaluate(ONES, labels, verbose=0))
 
 
 @pytest.mark.slow
-def test_an_estimator_of_a_model_refuses_labels_that_are_no_class(tmp_path: Path) -> None:
+def test_estimator_from_model_refuses_invalid_labels(tmp_path: Path) -> None:
     estimator = keras.estimator.model_to_estimator(
         linear("sparse_categorical_crossentropy", units=3), model_dir=tmp_path
     )
@@ -150,7 +151,7 @@ def test_an_estimator_of_a_model_refuses_labels_that_are_no_class(tmp_path: Path
         estimator.train(input_fn, steps=1)
 
 
-def test_a_warning_names_the_batch_whose_data_made_the_loss_nan(
+def test_warning_names_batch_with_nan(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     x = ONES.copy()
@@ -170,7 +171,7 @@ def test_a_warning_names_the_batch_whose_data_made_the_loss_nan(
 
 
 @pytest.mark.slow
-def test_nan_that_a_model_replaces_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
+def test_replaced_nan_does_not_warn(caplog: pytest.LogCaptureFixture) -> None:
     inputs = keras.Input((2,))
     known = tf.where(tf.is_nan(inputs), tf.zeros_like(inputs), inputs)
     model = keras.Model(inputs, LAYERS.Dense(1)(known))
@@ -186,7 +187,7 @@ def test_nan_that_a_model_replaces_is_no_reason_to_warn(caplog: pytest.LogCaptur
 # -- premade models
 
 
-def test_a_linear_model_learns_a_line() -> None:
+def test_linear_model_learns_line() -> None:
     model = keras.experimental.LinearModel(name="line")
     model.compile(keras.optimizers.SGD(0.5), "mse")
     x = np.array([[1.0, 0.0], [0.0, 2.0]], np.float32)
@@ -201,7 +202,7 @@ def test_a_linear_model_learns_a_line() -> None:
     assert keras.experimental.LinearModel.from_config(config).get_config() == config
 
 
-def test_a_linear_model_of_several_inputs() -> None:
+def test_linear_model_with_several_inputs() -> None:
     model = keras.experimental.LinearModel(2, "relu", kernel_initializer="ones", use_bias=False)
     inputs = {"b": keras.Input((3,)), "a": keras.Input((2,))}
     assert model(inputs).shape.as_list() == [None, 2]
@@ -215,7 +216,7 @@ def test_a_linear_model_of_several_inputs() -> None:
 
 
 @pytest.mark.slow
-def test_a_wide_and_deep_model_has_two_optimizers() -> None:
+def test_wide_deep_model_has_two_optimizers() -> None:
     wide = keras.experimental.LinearModel()
     deep = keras.Sequential([LAYERS.Dense(1, kernel_initializer="zeros")])
     model = keras.experimental.WideDeepModel(wide, deep)
@@ -235,9 +236,7 @@ def test_a_wide_and_deep_model_has_two_optimizers() -> None:
 # -- files
 
 
-def test_files_of_keras_own_cache_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_in_keras_cache_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "keras" / "datasets"
     folder.mkdir(parents=True)
     (folder / "words.txt").write_bytes(b"one\n")

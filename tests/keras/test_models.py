@@ -1,4 +1,4 @@
-"""Models: what golden runs do not show: metrics that go on, data with gaps, summaries in part."""
+"""Models beyond the golden runs: metrics across calls, generators, masks, names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def zeros_model() -> Any:
     return model
 
 
-def test_metrics_go_on_over_batches_after_a_training() -> None:
+def test_metrics_accumulate_after_training() -> None:
     model = zeros_model()
     x = np.ones((4, 3), np.float32)
     model.fit(x, np.ones(4, np.float32), batch_size=2, verbose=0)
@@ -31,7 +31,7 @@ def test_metrics_go_on_over_batches_after_a_training() -> None:
     np.testing.assert_allclose(losses, [1, 5 / 2, 14 / 3, 30 / 4], rtol=1e-6)
 
 
-def test_weights_without_labels_are_an_error() -> None:
+def test_weights_without_labels_raise() -> None:
     x, weights = np.ones((2, 3), np.float32), np.ones(2, np.float32)
 
     def batches() -> Iterator[Any]:
@@ -44,7 +44,7 @@ def test_weights_without_labels_are_an_error() -> None:
         zeros_model().fit(x, sample_weight=weights, verbose=0)
 
 
-def test_a_summary_of_some_layers() -> None:
+def test_summary_of_layer_range() -> None:
     model = keras.Sequential(
         [keras.Input((2,)), *(keras.layers.Dense(2, name=name) for name in "abc")]
     )
@@ -53,7 +53,7 @@ def test_a_summary_of_some_layers() -> None:
     assert [line.split()[0] for line in lines if "(Dense)" in line] == ["b", "c"]
 
 
-def test_a_layer_of_two_models_stays_when_one_loses_its_last() -> None:
+def test_shared_layer_survives_pop() -> None:
     shared = keras.layers.Dense(2)
     first = keras.Sequential([keras.Input((2,)), shared])
     second = keras.Sequential([keras.Input((2,)), shared, keras.layers.Dense(3)])
@@ -63,7 +63,7 @@ def test_a_layer_of_two_models_stays_when_one_loses_its_last() -> None:
 
 
 @pytest.mark.slow
-def test_masked_steps_count_in_no_loss_and_no_metric() -> None:
+def test_masked_steps_are_excluded() -> None:
     inputs = keras.Input((3, 2))
     outputs = keras.layers.Dense(1, kernel_initializer="zeros")(keras.layers.Masking()(inputs))
     model = keras.Model(inputs, outputs)
@@ -84,7 +84,7 @@ def test_masked_steps_count_in_no_loss_and_no_metric() -> None:
 
 
 @pytest.mark.slow
-def test_each_output_has_its_own_sums_of_a_metric_given_once() -> None:
+def test_outputs_have_separate_metric_state() -> None:
     inputs = keras.Input((2,))
     outputs = [
         keras.layers.Dense(1, kernel_initializer="zeros", name=name)(inputs) for name in "ab"
@@ -111,7 +111,7 @@ class Smallest(keras.metrics.Metric):  # type: ignore[misc]
 
 
 @pytest.mark.slow
-def test_metrics_begin_each_epoch_with_their_own_first_value() -> None:
+def test_metrics_restart_each_epoch() -> None:
     model = zeros_model()
     with model.graph.as_default():
         model.compile("sgd", "mse", metrics=[Smallest(name="least")])
@@ -122,7 +122,7 @@ def test_metrics_begin_each_epoch_with_their_own_first_value() -> None:
 
 
 @pytest.mark.slow
-def test_outputs_in_a_dict_are_called_by_its_keys() -> None:
+def test_dict_outputs_are_named_by_keys() -> None:
     inputs = keras.Input((2,))
     outputs = {key: keras.layers.Dense(1, kernel_initializer="zeros")(inputs) for key in "ba"}
     model = keras.Model(inputs, outputs)
@@ -133,7 +133,7 @@ def test_outputs_in_a_dict_are_called_by_its_keys() -> None:
     assert sorted(model.predict(np.ones((4, 2), np.float32))) == ["a", "b"]
 
 
-def test_inputs_in_a_dict_are_found_by_its_keys() -> None:
+def test_dict_inputs_are_matched_by_keys() -> None:
     a, b = keras.Input((1,)), keras.Input((1,))
     model = keras.Model({"a": a, "b": b}, keras.layers.Subtract()([a, b]))
     one, three = np.ones((1, 1), np.float32), np.full((1, 1), 3, np.float32)
@@ -143,7 +143,7 @@ def test_inputs_in_a_dict_are_found_by_its_keys() -> None:
 
 
 @pytest.mark.slow
-def test_states_of_recurrent_layers_stay_in_predictions_and_evaluations() -> None:
+def test_stateful_layers_keep_state_in_predict_and_evaluate() -> None:
     def model(steps: int, stateful: bool) -> Any:
         layer = keras.layers.SimpleRNN(
             *(1, "linear", False), stateful=stateful, batch_input_shape=(1, steps, 1)
@@ -164,7 +164,7 @@ def test_states_of_recurrent_layers_stay_in_predictions_and_evaluations() -> Non
 
 
 @pytest.mark.slow
-def test_the_first_layer_of_a_sequential_model_may_take_a_dict() -> None:
+def test_first_sequential_layer_may_take_dict() -> None:
     class Pick(keras.layers.Layer):  # type: ignore[misc]
         def call(self, inputs: Any) -> Any:
             return inputs["x"]
@@ -177,7 +177,7 @@ def test_the_first_layer_of_a_sequential_model_may_take_a_dict() -> None:
     assert model.predict(features).shape == (4, 1)
 
 
-def test_generators_go_on_where_the_call_before_has_stopped() -> None:
+def test_generators_continue_across_calls() -> None:
     labels = iter(range(1, 7))
     batches = ((np.ones((2, 3), np.float32), np.full(2, each, np.float32)) for each in labels)
     model = zeros_model()
@@ -185,7 +185,7 @@ def test_generators_go_on_where_the_call_before_has_stopped() -> None:
     assert losses == [(1 + 4) / 2, (9 + 16) / 2, (25 + 36) / 2]
 
 
-def test_validation_batches_of_a_generator_are_read_once() -> None:
+def test_validation_generator_is_read_once() -> None:
     x = np.ones((2, 3), np.float32)
     labels = iter([1, 2, 3, 4])
     batches = ((x, np.full(2, each, np.float32)) for each in labels)
@@ -196,7 +196,7 @@ def test_validation_batches_of_a_generator_are_read_once() -> None:
     assert history.history["val_loss"] == [(1 + 4) / 2, (9 + 16) / 2]
 
 
-def test_a_frame_of_numbers_is_a_matrix() -> None:
+def test_numeric_data_frame_becomes_matrix() -> None:
     model = zeros_model()
     model.set_weights([np.array([[1], [10], [100]], np.float32), np.zeros(1, np.float32)])
     frame = pd.DataFrame({"c": [1.0, 2.0], "b": [3.0, 4.0], "a": [5.0, 6.0]})
@@ -205,7 +205,7 @@ def test_a_frame_of_numbers_is_a_matrix() -> None:
 
 
 @pytest.mark.parametrize("was", [True, False])
-def test_a_model_trains_what_was_trainable_when_it_was_compiled(was: bool) -> None:
+def test_trainable_is_fixed_at_compile(was: bool) -> None:
     judge = keras.Sequential([keras.layers.Dense(1, input_shape=(2,), kernel_initializer="ones")])
     judge.trainable = was
     judge.compile("sgd", "mse")
@@ -227,7 +227,7 @@ def test_a_model_trains_what_was_trainable_when_it_was_compiled(was: bool) -> No
     assert (before == judge.get_weights()[0]).all() == was
 
 
-def test_the_input_of_an_input_layer_is_what_it_gives() -> None:
+def test_input_layer_input_is_its_output() -> None:
     inputs = keras.layers.Input((2,))
     model = keras.Model(inputs, keras.layers.Dense(1, kernel_initializer="ones")(inputs))
     first, last = model.layers
@@ -244,7 +244,7 @@ def two_outputs() -> Any:
     return keras.Model(x, [keras.layers.Dense(2, name="a")(x), keras.layers.Dense(2, name="b")(x)])
 
 
-def test_metrics_have_names_after_compile() -> None:
+def test_metrics_names_after_compile() -> None:
     model = two_outputs()
     model.add_metric(tf.reduce_sum(model.outputs[0]), name="sum")
     model.compile("sgd", {"a": "mse", "b": "mae"}, {"a": ["accuracy"], "b": ["mae"]})
@@ -269,7 +269,7 @@ def test_metrics_have_names_after_compile() -> None:
         ({"metrics": ["no metric"]}, "no metric"),
     ],
 )
-def test_compile_refuses_what_does_not_fit_the_outputs(arguments: Any, problem: str) -> None:
+def test_compile_checks_outputs(arguments: Any, problem: str) -> None:
     with pytest.raises((ValueError, TypeError), match=problem):
         two_outputs().compile("sgd", **{"loss": "mse", **arguments})
 
@@ -281,7 +281,7 @@ def test_compile_refuses_what_does_not_fit_the_outputs(arguments: Any, problem: 
         *(("mae", False), ("sparse_categorical_crossentropy", False)),
     ],
 )
-def test_labels_are_not_broadcast_to_outputs(loss: str, refused: bool) -> None:
+def test_labels_are_not_broadcast(loss: str, refused: bool) -> None:
     model = keras.Sequential([keras.layers.Dense(3, activation="softmax", input_shape=(2,))])
     model.compile("sgd", loss)
     x, y = np.ones((4, 2), np.float32), np.ones((4, 1), np.float32)
@@ -292,7 +292,7 @@ def test_labels_are_not_broadcast_to_outputs(loss: str, refused: bool) -> None:
         model.train_on_batch(x, y)
 
 
-def test_a_layer_has_the_outputs_of_its_models_own_call() -> None:
+def test_layer_output_belongs_to_model_call() -> None:
     x = keras.Input((None, 3))
     layer = keras.layers.Dense(2)
     model = keras.Model(x, layer(x))
@@ -310,7 +310,7 @@ def test_a_layer_has_the_outputs_of_its_models_own_call() -> None:
         layer.get_output_at(1)
 
 
-def test_names_of_layers_and_inputs_are_unique() -> None:
+def test_layer_and_input_names_are_unique() -> None:
     x = keras.Input((3,))
     y = keras.layers.Dense(3, name="same")(x)
     with pytest.raises(ValueError, match="is used 2 times"):
@@ -319,7 +319,7 @@ def test_names_of_layers_and_inputs_are_unique() -> None:
         keras.Model([x, x], y)
 
 
-def test_metrics_of_one_name_are_all_returned() -> None:
+def test_metrics_of_same_name_are_all_returned() -> None:
     class Noted(keras.layers.Layer):
         def call(self, inputs: Any) -> Any:
             self.add_metric(tf.reduce_mean(inputs), name="mean")

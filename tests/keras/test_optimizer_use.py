@@ -1,4 +1,4 @@
-"""How Keras optimizers are used: learning rates that change, custom ones, configs, weights."""
+"""Using Keras optimizers: changing learning rates, custom optimizers, configs, weights."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def weights(value: Any = (1.0, -2.0), name: str = "w", **rest: Any) -> Variable:
     return Variable(np.array(value, np.float32), name=name, **rest)
 
 
-def test_the_learning_rate_changes_between_steps_without_compiling() -> None:
+@pytest.mark.slow
+def test_changing_learning_rate_does_not_recompile() -> None:
     w = weights([10.0])
     optimizer = optimizers.SGD(lr=1.0)
     update = optimizer.minimize(w * 1.0, [w])
@@ -77,7 +78,7 @@ class Halving(schedules.LearningRateSchedule):
         return {"first": self.first}
 
 
-def test_schedules_functions_and_losses_that_are_functions() -> None:
+def test_schedules_and_callable_losses() -> None:
     w = weights([0.0])
     named = {"class_name": "Halving", "config": {"first": 1.0}}
     optimizer = optimizers.SGD.from_config({"lr": named}, {"Halving": Halving})
@@ -121,7 +122,7 @@ class Sign(optimizers.Optimizer):
         return builtin_ops.group(count, step)
 
 
-def test_custom_optimizers_get_each_row_once() -> None:
+def test_custom_optimizer_gets_each_row_once() -> None:
     w, table = weights(), weights([[0.0], [0.0], [0.0]], "table")
     loss = reduce.reduce_sum(w * [2.0, -3.0]) + reduce.reduce_sum(indexing.gather(table, [1, 1]))
     optimizer = Sign(decay=1.0)
@@ -136,7 +137,7 @@ def test_custom_optimizers_get_each_row_once() -> None:
     np.testing.assert_array_equal(counts[1][:, 0], [1.0, 5.0, 1.0])
 
 
-def test_weights_are_taken_and_given() -> None:
+def test_get_and_set_weights() -> None:
     w = weights()
     optimizer = optimizers.Adam(0.5)
     optimizer.build([w])
@@ -157,7 +158,7 @@ def test_weights_are_taken_and_given() -> None:
         optimizer.set_weights([kept[0], kept[1], np.zeros(3)])
 
 
-def test_object_checkpoints_have_the_keys_of_keras(tmp_path: Path) -> None:
+def test_object_checkpoint_keys_match_keras(tmp_path: Path) -> None:
     w = weights()
     optimizer = optimizers.Adam(0.5)
     update = optimizer.minimize(reduce.reduce_sum(w * w), [w])
@@ -177,7 +178,7 @@ def test_object_checkpoints_have_the_keys_of_keras(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_optimizer_in_two_graphs_and_with_the_global_step() -> None:
+def test_optimizer_in_two_graphs_with_global_step() -> None:
     optimizer = optimizers.Adam(0.5, clipvalue=1.0)
     for _ in range(2):
         with Graph().as_default():
@@ -195,7 +196,7 @@ def test_one_optimizer_in_two_graphs_and_with_the_global_step() -> None:
                 optimizer.iterations = weights()
 
 
-def test_weight_decay_and_what_it_leaves_alone() -> None:
+def test_weight_decay_exclusions() -> None:
     w, bias = weights([1.0, 2.0]), weights([1.0], "bias")
     optimizer = optimizers.AdamW(0.5, weight_decay=0.1, epsilon=1e-9)
     optimizer.exclude_from_weight_decay(var_names=["bias"])
@@ -206,7 +207,7 @@ def test_weight_decay_and_what_it_leaves_alone() -> None:
         np.testing.assert_allclose(session.run(bias), [0.5], rtol=1e-5)
 
 
-def test_gradients_that_are_missing_or_transformed(caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_and_transformed_gradients(caplog: pytest.LogCaptureFixture) -> None:
     w, other = weights([1.0]), weights([5.0], "other")
     double = [lambda pairs: [(2.0 * gradient, variable) for gradient, variable in pairs]]
     made = type("Doubled", (optimizers.SGD,), {})(0.25)
@@ -262,12 +263,12 @@ def test_optimizers_by_name() -> None:
         (lambda: optimizers.Adam(use_ema=True), ValueError, "ExponentialMovingAverage"),
     ],
 )
-def test_arguments_that_do_not_fit(make: Any, error: type[Exception], message: str) -> None:
+def test_invalid_arguments_raise(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
 
 
-def test_a_learning_rate_set_before_the_first_step_is_the_first() -> None:
+def test_learning_rate_set_before_first_step() -> None:
     w = weights([1.0])
     optimizer = optimizers.SGD(1.0)
     optimizer.learning_rate = 0.25
@@ -277,5 +278,5 @@ def test_a_learning_rate_set_before_the_first_step_is_the_first() -> None:
     assert session.run(w) == [0.75]
 
 
-def test_a_weight_of_a_custom_optimizer_has_the_dtype_asked_for() -> None:
+def test_custom_weight_dtype() -> None:
     assert optimizers.SGD().add_weight("count", (), dtype="int64", initializer=0).dtype == "int64"

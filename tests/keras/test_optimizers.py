@@ -81,7 +81,7 @@ def made_update(case: str, loss: Any, variables: list[Variable]) -> tuple[Any, A
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_names_and_configs_are_tensorflows(case: str) -> None:
+def test_names_and_configs_match_tensorflow(case: str) -> None:
     first = starts()
     variables = [get_variable(name, initializer=first[name]) for name in ("matrix", "vector")]
     namespace, class_name, arguments = CASES[case]
@@ -100,7 +100,7 @@ def test_names_and_configs_are_tensorflows(case: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_trajectories_are_tensorflows(golden: dict[str, NDArray[Any]], kind: str) -> None:
+def test_trajectories_match_tensorflow(golden: dict[str, NDArray[Any]], kind: str) -> None:
     names = ["matrix", "vector"] if kind == "dense" else ["table"]
     first, data = starts(), gradients()
     given = {name: builtin_ops.placeholder("float32", data[name].shape[1:]) for name in names}
@@ -152,7 +152,7 @@ def test_trajectories_are_tensorflows(golden: dict[str, NDArray[Any]], kind: str
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_schedules_are_tensorflows(name: str) -> None:
+def test_schedules_match_tensorflow(name: str) -> None:
     class_name, arguments = SCHEDULES[name]
     schedule = getattr(schedules, class_name)(**arguments)
     again = schedules.deserialize(schedules.serialize(schedule))

@@ -17,7 +17,7 @@ from estimatorkit.data import datasets
 from estimatorkit.keras import utils
 
 
-def test_classes_as_rows() -> None:
+def test_to_categorical() -> None:
     found = utils.to_categorical([[1], [0], [2]])
     assert (found.tolist(), found.dtype) == ([[0, 1, 0], [1, 0, 0], [0, 0, 1]], np.float32)
     assert utils.to_categorical(np.zeros((2, 3)), 4, "int64").shape == (2, 3, 4)
@@ -26,14 +26,14 @@ def test_classes_as_rows() -> None:
         utils.to_categorical([0, 2], 2)
 
 
-def test_norms() -> None:
+def test_normalize() -> None:
     x = np.array([[3.0, 4.0], [0.0, 0.0]])
     np.testing.assert_allclose(utils.normalize(x), [[0.6, 0.8], [0, 0]])
     np.testing.assert_allclose(utils.normalize(x, 0, 1), [[1, 1], [0, 0]])
     np.testing.assert_allclose(utils.normalize([3.0, 4.0]), [[0.6, 0.8]])  # as in TensorFlow
 
 
-def test_batches_by_number() -> None:
+def test_sequence_batches() -> None:
     class Squares(utils.Sequence):
         def __len__(self) -> int:
             return 3
@@ -46,7 +46,7 @@ def test_batches_by_number() -> None:
         utils.Sequence()[0]
 
 
-def test_one_seed_for_all() -> None:
+def test_set_random_seed() -> None:
     with Graph().as_default():
         drawn = []
         for _ in range(2):
@@ -57,7 +57,7 @@ def test_one_seed_for_all() -> None:
             utils.set_random_seed("three")  # type: ignore[arg-type]
 
 
-def test_objects_by_name() -> None:
+def test_custom_objects_by_name() -> None:
     @utils.register_keras_serializable("mine")
     def twice(x: Any) -> Any:
         return 2 * x
@@ -70,7 +70,7 @@ def test_objects_by_name() -> None:
     assert config["class_name"] == "Ones"
 
 
-def test_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "mnist.npz"
     arrays = {"x_train": np.ones(3), "y_train": np.ones(2), "x_test": np.ones(1), "y_test": 0}
     np.savez(path, **arrays)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def test_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         _ = keras.datasets.cifar10
 
 
-def test_objects_are_made_of_their_configs() -> None:
+def test_deserialize_keras_object() -> None:
     dense = keras.layers.Dense(3, name="one")
     config = keras.utils.serialize_keras_object(dense)
     given = {"Dense": keras.layers.Dense, "__all__": []}  # a module's variables
@@ -107,7 +107,7 @@ def test_objects_are_made_of_their_configs() -> None:
         keras.utils.deserialize_keras_object("other", {}, printable_module_name="loss")
 
 
-def test_masks_and_signatures_of_a_layers_calls() -> None:
+def test_masks_and_output_signatures() -> None:
     inputs = keras.layers.Input((3, 2))
     masking, dense = keras.layers.Masking(), keras.layers.Dense(4)
     outputs = dense(masking(inputs))
@@ -125,7 +125,7 @@ def test_masks_and_signatures_of_a_layers_calls() -> None:
     ]
 
 
-def test_a_backend_function_computes_the_tensors_that_it_is_given() -> None:
+def test_backend_function_computes_given_tensors() -> None:
     inputs = keras.layers.Input((2,))
     double = keras.backend.function([inputs], [inputs * 2.0])
     np.testing.assert_array_equal(double([tf.ones([1, 2]) + 1.0])[0], [[4.0, 4.0]])

@@ -1,4 +1,4 @@
-"""A weight of w counts as w examples, in every loss and every metric that takes weights.
+"""A sample weight of w counts as w examples in every weighted loss and metric.
 
 Users of TensorFlow reported for years that weights were ignored or averaged wrongly in metrics
 (tensorflow#8043, keras#20542). So for any batch: integer weights, and the same rows repeated as
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.graph import Graph
 from estimatorkit.keras import losses as keras_losses, metrics as keras_metrics
 from estimatorkit.runtime.session import Session
@@ -126,7 +126,7 @@ def programs() -> dict[str, tuple[Program, Program]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["metrics", "losses"])
-def test_a_weight_counts_as_repetitions_of_the_row(
+def test_weight_counts_as_repeated_row(
     what: str, programs: dict[str, tuple[Program, Program]]
 ) -> None:
     weighted, repeated = programs[what]
@@ -145,7 +145,7 @@ def test_a_weight_counts_as_repetitions_of_the_row(
     law()
 
 
-def test_a_weight_counts_as_repetitions_of_the_batch_in_means_of_tensors() -> None:
+def test_weight_counts_as_repeated_batch_for_mean_tensor() -> None:
     batches = np.array([[1.0, 2.0], [3.0, 5.0], [7.0, 11.0]], np.float32)
     weights = np.array([2.0, 0.0, 3.0], np.float32)
     with Graph().as_default(), Session() as session:

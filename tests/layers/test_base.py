@@ -1,4 +1,4 @@
-"""`Layer`: variables, calls, masks, losses, the learning phase, building anew."""
+"""`Layer`: variables, calls, masks, losses, the learning phase, rebuilding."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def x(*shape: int) -> Any:
 
 
 class TestVariables:
-    def test_they_are_made_at_the_first_call_under_the_layers_name(self) -> None:
+    def test_are_created_on_first_call_under_layer_name(self) -> None:
         layer = Dense(4, name="first")
         assert layer.weights == []
         assert not layer.built
@@ -69,7 +69,7 @@ class TestVariables:
         assert layer.built
         assert layer.count_params() == 16
 
-    def test_default_names_are_unique_in_a_graph(self) -> None:
+    def test_default_names_are_unique_per_graph(self) -> None:
         assert [Dense(1).name for _ in range(3)] == ["dense", "dense_1", "dense_2"]
         with tf.Graph().as_default():
             assert Dense(1).name == "dense"
@@ -81,18 +81,18 @@ class TestVariables:
     def test_snake_case(self, name: str, expected: str) -> None:
         assert snake_case(name) == expected
 
-    def test_two_layers_of_one_name_do_not_share(self) -> None:
+    def test_layers_of_same_name_do_not_share(self) -> None:
         one, two = Dense(1, name="same"), Dense(1, name="same")
         one(x(2, 3)), two(x(2, 3))
         assert one.kernel is not two.kernel
         assert {each.kernel.op.name for each in (one, two)} == {"same/kernel", "same_1/kernel"}
 
-    def test_a_layer_called_twice_shares_with_itself(self) -> None:
+    def test_layer_called_twice_shares_variables(self) -> None:
         layer = Dense(1)
         layer(x(2, 3)), layer(x(5, 3))
         assert len(layer.weights) == 2
 
-    def test_values_are_set_and_got(self) -> None:
+    def test_set_and_get_weights(self) -> None:
         layer = Dense(2)
         outputs = layer(x(1, 3))
         layer.set_weights([np.full((3, 2), 2.0), [1.0, -1.0]])
@@ -103,17 +103,17 @@ class TestVariables:
         ("weights", "problem"),
         [([np.zeros((3, 2))], "expecting 2"), ([np.zeros((2, 3)), np.zeros(2)], "not compatible")],
     )
-    def test_wrong_values(self, weights: Any, problem: str) -> None:
+    def test_wrong_weights_raise(self, weights: Any, problem: str) -> None:
         layer = Dense(2)
         layer(x(1, 3))
         with pytest.raises(ValueError, match=problem):
             layer.set_weights(weights)
 
-    def test_weights_given_to_the_constructor(self) -> None:
+    def test_weights_argument(self) -> None:
         layer = Dense(1, weights=[np.full((3, 1), 2.0), np.zeros(1)])
         np.testing.assert_array_equal(value(layer(x(1, 3))), [[6]])
 
-    def test_parts_in_lists_and_dicts(self) -> None:
+    def test_sublayers_in_lists_and_dicts(self) -> None:
         layer = Twice()
         outputs = layer(x(2))
         assert [each.op.name for each in layer.weights] == [
@@ -122,7 +122,7 @@ class TestVariables:
         ]
         np.testing.assert_array_equal(value(outputs), [6, 6])
 
-    def test_a_variable_that_is_an_attribute_counts(self) -> None:
+    def test_variable_attributes_are_tracked(self) -> None:
         layer = Layer()
         layer.own = tf.Variable(1.0, trainable=False)
         assert layer.weights == [layer.own]
@@ -140,7 +140,7 @@ class TestVariables:
         layer.trainable = True
         assert len(layer.trainable_weights) == 2
 
-    def test_a_weight_that_is_not_trained(self) -> None:
+    def test_non_trainable_weight(self) -> None:
         layer = Layer(name="own")
         layer.add_weight("fixed", [2], trainable=False)
         layer.add_weight("moving", [2])
@@ -161,7 +161,7 @@ class TestVariables:
         assert len(layer.weights) == 2
 
     @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
-    def test_the_dtype_is_that_of_the_inputs_or_the_one_given(self, dtype: str) -> None:
+    def test_dtype_comes_from_inputs_or_argument(self, dtype: str) -> None:
         layer = Dense(2)
         assert layer(tf.zeros([1, 3], dtype)).dtype.name == dtype
         assert layer.kernel.dtype.name == dtype
@@ -170,12 +170,12 @@ class TestVariables:
 
 
 class TestCalls:
-    def test_arrays_are_tensors(self) -> None:
+    def test_arrays_are_converted(self) -> None:
         layer = Scale()
         np.testing.assert_array_equal(value(layer(np.ones(3, np.float32))), [2, 2, 2])
         np.testing.assert_array_equal(value(layer([1.0, 3.0])), [2, 6])
 
-    def test_inputs_that_do_not_fit(self) -> None:
+    def test_mismatched_inputs_raise(self) -> None:
         with pytest.raises(ValueError, match=r'layer "dense" is incompatible.*min_ndim=2'):
             Dense(2)(x(3))
         layer = Dense(2)
@@ -194,7 +194,7 @@ class TestCalls:
         assert layer.input_shape == (None, 3)
         assert layer.output_shape == (None, 2)
 
-    def test_outputs_are_never_inputs(self) -> None:
+    def test_outputs_are_not_inputs(self) -> None:
         class Same(Layer):
             def call(self, inputs: Any) -> Any:
                 return inputs
@@ -207,7 +207,7 @@ class TestCalls:
         assert layer.compute_output_shape((None, 7, 3)).as_list() == [None, 7, 4]
         assert layer.weights == []
 
-    def test_unknown_arguments(self) -> None:
+    def test_unknown_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="not understood: nonsense"):
             Dense(2, nonsense=1)
 
@@ -216,13 +216,13 @@ class TestCalls:
         again = Dense.from_config(layer.get_config())
         assert again.get_config() == layer.get_config()
 
-    def test_arguments_without_get_config(self) -> None:
+    def test_arguments_require_get_config(self) -> None:
         with pytest.raises(NotImplementedError, match=r"arguments \['start'\]"):
             Scale().get_config()
 
 
 class TestTraining:
-    def test_the_placeholder_is_fed(self) -> None:
+    def test_placeholder_is_fed(self) -> None:
         from estimatorkit.layers.engine.call_record import learning_phase
 
         layer = Scale()
@@ -239,13 +239,13 @@ class TestTraining:
         layer(x(1))
         assert layer.trained == [bool(phase)]
 
-    def test_it_is_handed_on(self) -> None:
+    def test_is_passed_to_sublayers(self) -> None:
         layer = Twice()
         with call_scope(True):
             layer(x(1))
         assert layer.inner[0].trained == [True]
 
-    def test_the_argument_counts_first(self) -> None:
+    def test_argument_takes_precedence(self) -> None:
         layer = Scale()
         with call_scope(True):
             layer(x(1), training=False)
@@ -277,7 +277,7 @@ class TestTraining:
         layer.trainable = False
         assert layer.losses == [loss]  # as in Keras
 
-    def test_regularizers_of_a_layer_that_was_asked_before_it_was_built(self) -> None:
+    def test_regularizers_of_layer_inspected_before_build(self) -> None:
         layer = Dense(2, kernel_regularizer="l2")
         assert layer.losses == []
         layer(x(1, 2))
@@ -285,7 +285,7 @@ class TestTraining:
 
 
 class TestMasks:
-    def test_they_are_carried_along_and_end(self) -> None:
+    def test_are_propagated_and_end(self) -> None:
         ids = tf.constant([[1, 2, 0]])
         rows = Embedding(5, 4, mask_zero=True)(ids)
         mask = mask_of(rows)
@@ -293,7 +293,7 @@ class TestMasks:
         assert mask_of(Dense(3)(rows)) is mask
         assert mask_of(Scale()(rows)) is None
 
-    def test_a_call_that_takes_one_gets_it(self) -> None:
+    def test_call_with_mask_argument_gets_mask(self) -> None:
         class Takes(Layer):
             def call(self, inputs: Any, mask: Any = None) -> Any:
                 return tf.cast(mask, tf.float32)
@@ -306,7 +306,7 @@ class TestMasks:
 
 
 class TestBuildingAnew:
-    def test_in_another_graph_and_back(self) -> None:
+    def test_rebuild_in_another_graph_and_back(self) -> None:
         layer = Twice(name="whole")
         layer(x(2))
         before = list(layer.weights)
@@ -320,7 +320,7 @@ class TestBuildingAnew:
         assert names == [each.op.name for each in before]
         assert layer.input.graph is not other
 
-    def test_lists_made_while_building(self) -> None:
+    def test_lists_created_in_build(self) -> None:
         class Many(Layer):
             def __init__(self) -> None:
                 super().__init__()
@@ -360,13 +360,13 @@ class TestScoped:
         with pytest.raises(ValueError, match="already exists"):
             kind(2, _scope="outer/fc")(x(1, 3))
 
-    def test_a_scopes_initializer(self) -> None:
+    def test_scope_initializer(self) -> None:
         with tf.variable_scope("s", initializer=tf.ones_initializer()):
             layer = scoped(Dense)(1, kernel_initializer=None)
             outputs = layer(x(1, 3))
         np.testing.assert_array_equal(value(outputs), [[3]])
 
-    def test_it_is_the_same_layer(self) -> None:
+    def test_is_instance_of_keras_layer(self) -> None:
         layer = scoped(Dense)(2)
         assert isinstance(layer, Dense)
         layer(x(1, 3)), layer(x(1, 3))

@@ -43,7 +43,7 @@ def names() -> list[str]:
     return [variable.op.name for variable in global_variables()]
 
 
-def test_dense_is_a_product_a_bias_and_an_activation() -> None:
+def test_dense_matches_matmul_bias_and_activation() -> None:
     layer = layers.dense(
         X, 2, nn.relu, kernel_initializer=Constant(0.5), bias_initializer=Constant(-0.5), name="d"
     )
@@ -52,7 +52,7 @@ def test_dense_is_a_product_a_bias_and_an_activation() -> None:
     np.testing.assert_allclose(run(layer), [[0.5, 0.5], [0.0, 0.0]])
 
 
-def test_dense_works_on_the_last_of_many_dimensions_and_gradients_flow() -> None:
+def test_dense_on_last_of_many_dimensions_with_gradients() -> None:
     stacked = np.stack([X, X + 1, X * 2])
     layer = layers.dense(stacked, 4, use_bias=False)
     (kernel,) = trainable_variables()
@@ -62,7 +62,7 @@ def test_dense_works_on_the_last_of_many_dimensions_and_gradients_flow() -> None
     np.testing.assert_allclose(found, np.repeat(stacked.sum((0, 1))[:, None], 4, 1), rtol=1e-5)
 
 
-def test_layers_without_a_name_are_numbered_and_named_ones_can_be_shared() -> None:
+def test_unnamed_layers_are_numbered_and_named_ones_shared() -> None:
     layers.dense(X, 2)
     layers.dense(X, 2)
     one = layers.dense(X, 2, name="shared")
@@ -80,7 +80,7 @@ def test_layers_without_a_name_are_numbered_and_named_ones_can_be_shared() -> No
         layers.dense(X, 2, name="shared")
 
 
-def test_regularizers_and_trainable_are_honoured() -> None:
+def test_regularizers_and_trainable() -> None:
     layers.dense(
         X, 2, trainable=False, kernel_regularizer=nn.l2_loss, activity_regularizer=nn.l2_loss
     )
@@ -88,7 +88,7 @@ def test_regularizers_and_trainable_are_honoured() -> None:
     assert len(get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES)) == 2
 
 
-def test_dense_refuses_what_it_cannot_multiply() -> None:
+def test_dense_input_errors() -> None:
     with pytest.raises(TypeError, match="non-floating point dtype"):
         layers.dense(X.astype(np.int32), 2)
     with pytest.raises(ValueError, match="last dimension of the inputs to a Dense layer should be"):
@@ -100,7 +100,7 @@ def test_dense_refuses_what_it_cannot_multiply() -> None:
 
 
 @pytest.mark.slow
-def test_dropout_drops_in_training_only() -> None:
+def test_dropout_only_in_training() -> None:
     ones = np.ones([100, 50], np.float32)
     training = builtin_ops.placeholder("bool", [])
     always = layers.dropout(ones, 0.25, training=True)
@@ -116,7 +116,7 @@ def test_dropout_drops_in_training_only() -> None:
     np.testing.assert_array_equal(run(fed, {training: False}), ones)
 
 
-def test_batch_normalization_of_rows_has_the_batchs_moments_and_moves_the_averages() -> None:
+def test_batch_normalization_of_rows_updates_moving_averages() -> None:
     layer = layers.batch_normalization(X, momentum=0.9, training=True, name="n")
     assert names() == ["n/gamma", "n/beta", "n/moving_mean", "n/moving_variance"]
     assert len(trainable_variables()) == 2
@@ -130,7 +130,7 @@ def test_batch_normalization_of_rows_has_the_batchs_moments_and_moves_the_averag
     np.testing.assert_allclose(variance, 0.9 + 0.1 * X.var(0), rtol=1e-5)
 
 
-def test_batch_normalization_of_images_is_tensorflows() -> None:
+def test_batch_normalization_of_images_matches_tensorflow() -> None:
     # tf.compat.v1.layers.batch_normalization of this array: moving_variance by n / (n - 1).
     images = np.arange(48, dtype=np.float32).reshape(2, 3, 4, 2) ** 1.1
     layer = layers.batch_normalization(images, momentum=0.9, training=True)
@@ -144,7 +144,7 @@ def test_batch_normalization_of_images_is_tensorflows() -> None:
 
 
 @pytest.mark.parametrize("axis", [1, -1])
-def test_batch_normalization_takes_training_as_a_tensor_and_any_axis(axis: int) -> None:
+def test_batch_normalization_with_training_tensor_and_any_axis(axis: int) -> None:
     values = np.random.default_rng(0).normal(3.0, 2.0, [6, 4, 5]).astype(np.float32)
     training = builtin_ops.placeholder("bool", [])
     layer = layers.batch_normalization(values, axis, training=training, scale=False, center=False)
@@ -166,7 +166,7 @@ def test_batch_normalization_refuses_renorm() -> None:
         layers.batch_normalization(X, renorm=True)
 
 
-def test_flatten_keeps_the_batch() -> None:
+def test_flatten_keeps_batch() -> None:
     images = builtin_ops.placeholder("float32", [None, 2, 3])
     wide = builtin_ops.placeholder("float32", [None, None, 3])
     vector = builtin_ops.placeholder("float32", [None])
@@ -178,7 +178,7 @@ def test_flatten_keeps_the_batch() -> None:
     assert [each.shape for each in found] == [(4, 6), (4, 6), (4, 1)]
 
 
-def test_a_frozen_normalization_leaves_its_moving_averages_alone() -> None:
+def test_frozen_normalization_keeps_moving_averages() -> None:
     """As in TensorFlow: nothing in UPDATE_OPS; the batch's statistics, as `training` says."""
     layer = layers.BatchNormalization(trainable=False)
     values = layer(X, training=True)

@@ -1,4 +1,4 @@
-"""`EmbeddingTable`, by the operations `EmbeddingRows` and `HashedRows`."""
+"""`EmbeddingTable` and its operations `EmbeddingRows` and `HashedRows`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Lookup:
             return self.session.run(variable)
 
 
-def test_a_hash_index_finds_what_it_has() -> None:
+def test_hash_index_lookup() -> None:
     keys = np.random.default_rng(0).permutation(200_000).astype(np.int64) * 1024
     index, known = HashIndex(keys[:0]), keys[:0]
     for start in range(0, len(keys), 7_001):
@@ -64,7 +64,7 @@ def test_a_hash_index_finds_what_it_has() -> None:
     assert (index.find(keys + 1, known) == -1).all()
 
 
-def test_a_dynamic_table_grows() -> None:
+def test_dynamic_table_grows() -> None:
     model = Lookup(Table(dynamic=True))
     first = model.see(5, 10**15, 5)
     assert (first[0] == first[2]).all()
@@ -77,7 +77,7 @@ def test_a_dynamic_table_grows() -> None:
     np.testing.assert_allclose(model.see(5)[0], again[0] - 1, atol=1e-6)
 
 
-def test_new_rows_have_the_table_s_distribution() -> None:
+def test_new_rows_follow_table_initializer() -> None:
     uniform = tf.random_uniform_initializer(2.0, 3.0, seed=4)
     model = Lookup(Table(dynamic=True, initializer=uniform), dimension=8)
     drawn = np.concatenate([model.see(*range(at, at + 1000)) for at in range(0, 4000, 1000)])
@@ -96,7 +96,7 @@ def test_new_rows_have_the_table_s_distribution() -> None:
         lambda: tf.keras.optimizers.legacy.Adagrad(0.5),
     ],
 )
-def test_slots_grow_with_the_table(optimizer: Any) -> None:
+def test_slots_grow_with_table(optimizer: Any) -> None:
     """The same numbers as a table that was large enough from the start."""
     ids = np.random.default_rng(0).integers(0, 3000, [40, 200])
     column = tf.feature_column.categorical_column_with_identity("id", 3000)
@@ -108,7 +108,7 @@ def test_slots_grow_with_the_table(optimizer: Any) -> None:
     assert np.abs(fixed.see(*ids[0])).max() > 1
 
 
-def test_an_id_counts_from_its_nth_sight() -> None:
+def test_id_is_admitted_on_nth_occurrence() -> None:
     model = Lookup(Table(dynamic=True, min_count=3))
     assert (model.see(7, 8) == 0).all()
     assert (model.see(7) == 0).all()
@@ -119,7 +119,8 @@ def test_an_id_counts_from_its_nth_sight() -> None:
     assert dict(known[:, [0, 1]].tolist()) == {7: 0, 8: -1}
 
 
-def test_ids_that_are_not_seen_any_more_are_forgotten() -> None:
+@pytest.mark.slow
+def test_unseen_ids_expire() -> None:
     adagrad = tf.train.AdagradOptimizer(1.0)
     model = Lookup(Table(dynamic=True, max_age=4, optimizer=adagrad))
     model.see(1, 2)
@@ -135,7 +136,8 @@ def test_ids_that_are_not_seen_any_more_are_forgotten() -> None:
     np.testing.assert_allclose(model.value("id/embedding_weights/Adagrad")[0], 1.1)
 
 
-def test_a_checkpoint_continues_where_it_was(tmp_path: Any) -> None:
+@pytest.mark.slow
+def test_checkpoint_resumes(tmp_path: Any) -> None:
     batches = np.random.default_rng(1).integers(0, 4000, [30, 150])
     adagrad, zeros = tf.train.AdagradOptimizer(0.3), tf.zeros_initializer()
     table = Table(dynamic=True, min_count=2, max_age=10, optimizer=adagrad, initializer=zeros)
@@ -153,7 +155,7 @@ def test_a_checkpoint_continues_where_it_was(tmp_path: Any) -> None:
     np.testing.assert_array_equal(other.value("id/ids")[:, 2:], whole.value("id/ids")[:, 2:])
 
 
-def test_partitions_share_the_ids() -> None:
+def test_partitions_share_ids() -> None:
     table = Table(dynamic=True, partitions=3, initializer=tf.ones_initializer())
     model = Lookup(table)
     assert (model.see(*range(60), 5) == 1).all()
@@ -184,7 +186,7 @@ def test_short_rows_are_projected() -> None:
     np.testing.assert_allclose(model.see(4, 2), rows[[4, 2]] @ matrix, atol=1e-6)
 
 
-def test_a_table_has_an_optimizer_of_its_own() -> None:
+def test_table_with_own_optimizer() -> None:
     column = tf.feature_column.categorical_column_with_identity("id", 4)
     table = Table(
         optimizer=tf.train.GradientDescentOptimizer(0.25), initializer=tf.zeros_initializer()
@@ -205,7 +207,7 @@ def _on_current_variables(optimizer: Any) -> Any:
     return Minimizing()
 
 
-def test_columns_share_a_table() -> None:
+def test_columns_share_table() -> None:
     table = Table("item", dynamic=True)
     with tf.Graph().as_default():
         columns = [tf.feature_column.embedding_column(any_id(key), 3, table=table) for key in "ab"]
@@ -231,17 +233,17 @@ def test_columns_share_a_table() -> None:
         ({"dynamic": True, "shard_rows": True}, "cannot be sharded"),
     ],
 )
-def test_arguments_that_do_not_fit(arguments: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_raise(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Table(**arguments)
 
 
-def test_an_initializer_that_depends_on_the_shape_is_refused() -> None:
+def test_shape_dependent_initializer_is_refused() -> None:
     with pytest.raises(ValueError, match="each row the same distribution"):
         Lookup(Table(dynamic=True, initializer=tf.glorot_uniform_initializer()))
 
 
-def test_tables_of_one_name_must_agree() -> None:
+def test_tables_of_same_name_must_agree() -> None:
     with tf.Graph().as_default():
         columns = [
             tf.feature_column.embedding_column(any_id(key), size, table=Table("t", dynamic=True))
@@ -259,7 +261,8 @@ def clicks() -> tuple[dict[str, Any], Any]:
     return {"user": np.array([f"u{user}" for user in users])}, likes[users].astype(np.int64)
 
 
-def test_an_estimator_trains_evaluates_and_serves(clicks: Any, tmp_path: Any, caplog: Any) -> None:
+@pytest.mark.slow
+def test_estimator_trains_evaluates_and_serves(clicks: Any, tmp_path: Any, caplog: Any) -> None:
     table = Table(dynamic=True, min_count=2, optimizer=tf.train.AdagradOptimizer(1.0))
     column = tf.feature_column.embedding_column(
         tf.feature_column.categorical_column_with_hash_bucket("user", 2**62), 4, table=table
@@ -295,7 +298,8 @@ def test_an_estimator_trains_evaluates_and_serves(clicks: Any, tmp_path: Any, ca
     assert written["user/embedding_weights"] == [with_rows + 1, 4]
 
 
-def test_a_warm_start_takes_the_ids(clicks: Any, tmp_path: Any) -> None:
+@pytest.mark.slow
+def test_warm_start_restores_ids(clicks: Any, tmp_path: Any) -> None:
     column = tf.feature_column.embedding_column(
         tf.feature_column.categorical_column_with_hash_bucket("user", 2**62),
         *(4, "mean", None, None, None, None, True, True),
@@ -317,7 +321,7 @@ def test_a_warm_start_takes_the_ids(clicks: Any, tmp_path: Any) -> None:
     np.testing.assert_array_equal(*(each[one[0, 1]] for each in rows))
 
 
-def test_a_keras_model_trains_a_table(clicks: Any) -> None:
+def test_keras_model_trains_table(clicks: Any) -> None:
     features, labels = clicks
     table = Table("users", dynamic=True, optimizer=tf.train.AdagradOptimizer(1.0))
     column = tf.feature_column.embedding_column(

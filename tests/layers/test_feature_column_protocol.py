@@ -1,4 +1,4 @@
-"""TensorFlow's methods of feature columns: those of the package's, and columns that define them."""
+"""TensorFlow's feature-column protocol: the package's columns and custom ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(fetches: Any) -> Any:
         return session.run(fetches)
 
 
-def test_ids_of_a_sparse_feature_have_its_indices() -> None:
+def test_sparse_feature_ids_keep_indices() -> None:
     column = tf.feature_column.categorical_column_with_identity("a", 3)
     builder = feature_column._LazyBuilder({"a": SPARSE})
     ids, weights = column._get_sparse_tensors(builder)
@@ -38,7 +38,7 @@ def test_ids_of_a_sparse_feature_have_its_indices() -> None:
     assert found.dense_shape.tolist() == [3, 5]
 
 
-def test_ids_of_a_dense_feature_keep_unknown_words_and_leave_out_missing_ones() -> None:
+def test_dense_feature_keeps_unknown_and_drops_missing_ids() -> None:
     column = tf.feature_column.categorical_column_with_vocabulary_list("a", ["x", "y"])
     cache = feature_column_v2.FeatureTransformationCache({"a": [["y", ""], ["z", "x"]]})
     found = run(column.get_sparse_tensors(cache, None).id_tensor)
@@ -70,7 +70,7 @@ def test_weights_buckets_and_sequences() -> None:
     assert price._get_dense_tensor(builder) is builder.get(price)
 
 
-def test_an_embedding_takes_its_table_from_a_state_manager() -> None:
+def test_embedding_table_comes_from_state_manager() -> None:
     class States:
         made: Any = None
 
@@ -123,7 +123,7 @@ class Twice(feature_column._DenseColumn, namedtuple("Twice", ("key",))):  # type
         return inputs.get(self) * scale
 
 
-def test_a_dense_column_of_version_1_works_in_layers() -> None:
+def test_custom_version_1_dense_column_in_layers() -> None:
     columns = [Twice("x"), tf.feature_column.numeric_column("y")]
     assert sorted(tf.feature_column.make_parse_example_spec(columns)) == ["x", "y"]
     net = tf.feature_column.input_layer({"x": [[1.0], [2.0]], "y": [[5.0], [6.0]]}, columns)
@@ -145,7 +145,7 @@ class Given(feature_column_v2.CategoricalColumn):  # type: ignore[misc]
         return self.IdWeightPair(transformation_cache.get(self, state_manager), None)
 
 
-def test_a_categorical_column_of_version_2_works_in_a_linear_model() -> None:
+def test_custom_version_2_categorical_column_in_linear_model() -> None:
     model = feature_column_v2.LinearModel([Given(), tf.feature_column.numeric_column("x")])
     features = {"a": SPARSE, "x": [[1.0], [2.0], [3.0]]}
     net, again = model(features), model(features)
@@ -160,7 +160,7 @@ def test_a_categorical_column_of_version_2_works_in_a_linear_model() -> None:
         assert session.run(again).tolist() == session.run(net).tolist()
 
 
-def test_a_linear_model_adds_up_all_ids_of_a_sparse_feature_of_unknown_rank() -> None:
+def test_linear_model_sums_all_ids_of_unknown_rank() -> None:
     column = tf.feature_column.categorical_column_with_identity("a", 3)
     values = tf.sparse_placeholder(tf.int64)
     net = tf.feature_column.linear_model({"a": values}, [column])
@@ -179,14 +179,14 @@ def test_a_linear_model_adds_up_all_ids_of_a_sparse_feature_of_unknown_rank() ->
         (tf.int32, [2, 2, 2], TypeError, "context_input must have dtype float32"),
     ],
 )
-def test_what_context_is_put_beside(context: Any, steps: Any, error: Any, words: str) -> None:
+def test_concatenate_context_input_errors(context: Any, steps: Any, error: Any, words: str) -> None:
     with pytest.raises(error, match=words):
         tf.contrib.feature_column.concatenate_context_input(
             tf.zeros([2, 3], context), tf.zeros(steps)
         )
 
 
-def test_a_builder_says_what_it_cannot_give() -> None:
+def test_builder_errors() -> None:
     builder = feature_column._LazyBuilder({"a": [[1]]})
     with pytest.raises(ValueError, match="bbb is not in features dictionary"):
         builder.get("bbb")
@@ -201,7 +201,7 @@ def test_a_builder_says_what_it_cannot_give() -> None:
         (lambda each: tf.concat(each, 1), "Dimensions of inputs should match"),
     ],
 )
-def test_batches_that_differ_when_run(make: Any, words: str) -> None:
+def test_batch_size_mismatch_at_run_time(make: Any, words: str) -> None:
     first, second = tf.placeholder(tf.float32, [None, 1]), tf.constant([[1.0], [2.0]])
     net = make([first, second])
     with tf.Session() as session, pytest.raises(tf.errors.OpError, match=words):

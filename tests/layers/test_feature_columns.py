@@ -1,4 +1,4 @@
-"""Categorical, embedding, sequence columns and their layers: what golden files do not show.
+"""Categorical, embedding and sequence columns and their layers, beyond the golden files.
 
 Which rows of tables a step touches, how many host operations and compilations there are, errors
 with values, files, checkpoints, lists; and properties, against plain NumPy.
@@ -67,7 +67,7 @@ def ids_of(column: Any, raw: Any) -> Any:
     ],
     quick=1,
 )
-def test_a_step_changes_the_rows_of_used_ids_only(optimizer: Any, parts: int) -> None:
+def test_step_changes_only_used_rows(optimizer: Any, parts: int) -> None:
     column = fc.categorical_column_with_identity("x", 9)
     features = {"x": np.array([[2, -1], [-1, -1], [5, 2]])}
     partitioner = tf.fixed_size_partitioner(parts) if parts > 1 else None
@@ -91,7 +91,7 @@ def test_a_step_changes_the_rows_of_used_ids_only(optimizer: Any, parts: int) ->
         assert np.flatnonzero(changed).tolist() == [2, 5]
 
 
-def test_a_row_of_nan_that_nobody_asks_for_does_no_harm() -> None:
+def test_unused_nan_row_is_harmless() -> None:
     column = fc.categorical_column_with_identity("x", 3)
     layer = fc.input_layer({"x": [[0, -1], [-1, -1]]}, [fc.embedding_column(column, 1)])
     (table,) = tf.trainable_variables()
@@ -104,7 +104,11 @@ def test_a_row_of_nan_that_nobody_asks_for_does_no_harm() -> None:
 
 
 def types(graph: Graph, where: str) -> list[str]:
-    return [op.type for op in graph.get_operations() if lookup(op.type).place(op.attrs) == where]
+    return [
+        op.type
+        for op in graph.get_operations()
+        if lookup(op.type).placement.place(op.attrs) == where
+    ]
 
 
 def census_columns() -> tuple[list[Any], list[Any]]:
@@ -115,7 +119,7 @@ def census_columns() -> tuple[list[Any], list[Any]]:
     return [words, hashed, cross, ages], [fc.indicator_column(words), fc.embedding_column(cross, 2)]
 
 
-def test_a_layers_ids_are_one_operation_and_layers_share_them(graph: Graph) -> None:
+def test_ids_of_layer_are_one_shared_operation(graph: Graph) -> None:
     features = {
         "w": tf.placeholder(tf.string, [None]),
         "h": tf.placeholder(tf.string, [None, 1]),
@@ -135,7 +139,7 @@ def test_a_layers_ids_are_one_operation_and_layers_share_them(graph: Graph) -> N
     assert [value.shape for value in run(outputs, feeds)] == [(3, 4), (3, 1)]
 
 
-def test_packed_ids_are_those_of_columns_alone() -> None:
+def test_packed_ids_match_separate_columns() -> None:
     raw = {
         "w": np.array(["a", "", "b", "é"], object),
         "h": np.array([["x", ""], ["y", "x"], ["", ""], ["z", "a"]], object),
@@ -161,7 +165,7 @@ def test_packed_ids_are_those_of_columns_alone() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def test_sparse_batches_of_like_widths_are_one_compilation() -> None:
+def test_sparse_batches_of_similar_width_share_compilation() -> None:
     words = tf.sparse_placeholder(tf.string, [None, None])
     column = fc.categorical_column_with_hash_bucket("x", 10)
     layer = fc.input_layer({"x": words}, [fc.embedding_column(column, 2)])
@@ -175,7 +179,7 @@ def test_sparse_batches_of_like_widths_are_one_compilation() -> None:
         assert sum(session.state.compilations.values()) == before + 1
 
 
-def test_a_graph_with_columns_can_be_written_and_read(graph: Graph) -> None:
+def test_graph_with_columns_round_trips(graph: Graph) -> None:
     features = {"w": tf.placeholder(tf.string, [3], "w"), "h": tf.placeholder(tf.string, [3], "h")}
     columns = [
         fc.categorical_column_with_vocabulary_list("w", ["a", "größer"], num_oov_buckets=1),
@@ -194,7 +198,7 @@ def test_a_graph_with_columns_can_be_written_and_read(graph: Graph) -> None:
 # -- errors
 
 
-def test_an_identity_out_of_range_is_told_with_its_values() -> None:
+def test_out_of_range_identity_names_values() -> None:
     column = fc.categorical_column_with_identity("kind", 4)
     layer = fc.input_layer({"kind": [1, 9, -3, 12]}, [fc.indicator_column(column)])
     text = text_of(errors.InvalidArgumentError, lambda: run(layer))
@@ -230,15 +234,13 @@ def test_an_identity_out_of_range_is_told_with_its_values() -> None:
         ),
     ],
 )
-def test_another_dtype_is_told_with_values_and_a_way_out(
-    column: Any, values: Any, words: tuple[str, ...]
-) -> None:
+def test_wrong_dtype_names_values_and_fix(column: Any, values: Any, words: tuple[str, ...]) -> None:
     features = {"x": values, "y": ["a"] * len(values)}
     text = text_of(ValueError, lambda: fc.linear_model(features, [column()]))
     assert all(word in text for word in words), text
 
 
-def test_weights_at_other_places_are_refused() -> None:
+def test_mismatched_weights_raise() -> None:
     column = fc.weighted_categorical_column(fc.categorical_column_with_identity("x", 4), "w")
     features = {
         "x": tf.SparseTensor([[0, 0], [1, 0]], [1, 2], [2, 1]),
@@ -255,7 +257,7 @@ def test_weights_at_other_places_are_refused() -> None:
     assert "both sparse" in text
 
 
-def test_a_column_that_is_no_categorical_one_is_refused() -> None:
+def test_non_categorical_column_raises() -> None:
     number = fc.numeric_column("x")
     assert "needs a categorical column" in text_of(
         ValueError, lambda: fc.embedding_column(number, 2)
@@ -269,7 +271,7 @@ def test_a_column_that_is_no_categorical_one_is_refused() -> None:
 # -- vocabulary files
 
 
-def test_a_vocabulary_file_that_changes_is_noticed(tmp_path: Path) -> None:
+def test_changed_vocabulary_file_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_text("a\nb\nc", "utf-8")
     column = fc.categorical_column_with_vocabulary_file("x", path)
@@ -295,7 +297,7 @@ def test_a_vocabulary_file_that_changes_is_noticed(tmp_path: Path) -> None:
         assert "words.txt" in text_of(errors.NotFoundError, lambda: ids_of(column, {"x": ["c"]}))
 
 
-def test_vocabulary_files_of_other_forms(tmp_path: Path) -> None:
+def test_vocabulary_file_formats(tmp_path: Path) -> None:
     numbers = tmp_path / "numbers.txt"
     numbers.write_text("7\r\n5\r\n", "utf-8")
     column = fc.categorical_column_with_vocabulary_file("x", str(numbers), dtype=tf.int64)
@@ -320,7 +322,7 @@ def test_vocabulary_files_of_other_forms(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-def test_an_embedding_starts_with_values_of_a_checkpoint(tmp_path: Path, parts: int) -> None:
+def test_embedding_initialized_from_checkpoint(tmp_path: Path, parts: int) -> None:
     values = np.arange(10, dtype=np.float32).reshape(5, 2)
     with Graph().as_default(), tf.Session() as session:
         tf.get_variable("table", initializer=tf.constant(values))
@@ -339,7 +341,7 @@ def test_an_embedding_starts_with_values_of_a_checkpoint(tmp_path: Path, parts: 
     assert "doesn't match" in text_of(ValueError, lambda: fc.input_layer({"x": [4]}, [wrong]))
 
 
-def test_features_of_unknown_rank_are_vectors_or_rows() -> None:
+def test_unknown_rank_features_are_vectors_or_rows() -> None:
     words, ids = tf.placeholder(tf.string), tf.placeholder(tf.int64)
     columns = [
         fc.categorical_column_with_hash_bucket("w", 9),
@@ -356,13 +358,13 @@ def test_features_of_unknown_rank_are_vectors_or_rows() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def test_lists_of_different_lengths_are_filled_up() -> None:
+def test_lists_of_different_lengths_are_padded() -> None:
     column = fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", ["a", "b"]))
     layer = fc.input_layer({"x": [["a"], [], ["b", "a", "b"]]}, [column])
     assert run(layer).tolist() == [[1, 0], [0, 0], [1, 2]]
 
 
-def test_layer_objects_keep_their_variables() -> None:
+def test_layer_objects_keep_variables() -> None:
     words = fc.categorical_column_with_hash_bucket("x", 4)
     layer = fc.DenseFeatures([fc.embedding_column(words, 2), fc.numeric_column("n")])
     other = fc.DenseFeatures([fc.embedding_column(words, 2)], trainable=False)
@@ -380,7 +382,7 @@ def test_layer_objects_keep_their_variables() -> None:
     assert [each.shape for each in run([one, two])] == [(1, 3), (1, 3)]
 
 
-def test_sequences_side_by_side() -> None:
+def test_concatenated_sequences() -> None:
     steps = [[0, 0], [0, 1], [2, 0]]
     features = {
         "n": tf.SparseTensor(steps, [1.0, 2.0, 3.0], [3, 2]),
@@ -404,7 +406,7 @@ def test_sequences_side_by_side() -> None:
         run([values, lengths])
 
 
-def test_what_to_parse_for_columns_labels_and_weights() -> None:
+def test_parse_specs() -> None:
     ages = fc.bucketized_column(fc.numeric_column("age"), [18.0])
     columns = [
         fc.crossed_column(["word", ages], 10),
@@ -451,7 +453,7 @@ def bag(rows: list[list[int]]) -> tuple[Any, Any, Any]:
 
 @settings(max_examples=50, deadline=None)
 @given(bags)
-def test_rows_of_sparse_values_keep_values_and_order(rows: list[list[int]]) -> None:
+def test_sparse_rows_keep_values_and_order(rows: list[list[int]]) -> None:
     found = laid_out(*bag(rows), ABSENT)
     assert [[value for value in row if value != ABSENT] for row in found.tolist()] == rows
     width = found.shape[1]
@@ -465,7 +467,7 @@ def test_rows_of_sparse_values_keep_values_and_order(rows: list[list[int]]) -> N
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(words, min_size=2, max_size=2), min_size=1, max_size=8), st.data())
-def test_crosses_are_the_hashes_of_combinations(rows: list[list[bytes]], data: Any) -> None:
+def test_crosses_hash_combinations(rows: list[list[bytes]], data: Any) -> None:
     left = np.empty((len(rows), 2), object)
     left[:] = rows
     strategy = st.lists(st.integers(-(1 << 63) + 1, (1 << 63) - 1), min_size=len(rows))
@@ -485,7 +487,7 @@ def test_crosses_are_the_hashes_of_combinations(rows: list[list[bytes]], data: A
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(words, max_size=9), max_size=4))
-def test_hashes_that_are_kept_are_those_of_the_function(batches: list[list[bytes]]) -> None:
+def test_cached_hashes_match_function(batches: list[list[bytes]]) -> None:
     kept = KnownHashes(farmhash.fingerprint64)
     for batch in batches:
         np.testing.assert_array_equal(kept(batch), farmhash.fingerprint64(batch))
@@ -507,7 +509,7 @@ def reference(table: NDArray[Any], ids: Any, weights: Any, combiner: str) -> NDA
 
 
 @pytest.mark.slow
-def test_embeddings_combine_as_the_formulas_say() -> None:
+def test_embedding_combiners_match_formulas() -> None:
     rng = np.random.default_rng(0)
     ids = tf.placeholder(tf.int64, [None, 4])
     given_weights = tf.placeholder(tf.float32, [None, 4])
@@ -534,7 +536,7 @@ def increased(numbers: Any) -> Any:
     return numbers + 2.0
 
 
-def test_columns_have_tensorflows_configs() -> None:
+def test_configs_match_tensorflow() -> None:
     ids = tf.feature_column.categorical_column_with_identity("ids", 3)
     number = tf.feature_column.numeric_column("price", shape=[1], normalizer_fn=increased)
     config = {"key": "price", "shape": (1,), "default_value": None, "dtype": "float32"}
@@ -549,7 +551,7 @@ def test_columns_have_tensorflows_configs() -> None:
     assert same == crossed
 
 
-def test_columns_are_described_once() -> None:
+def test_columns_are_serialized_once() -> None:
     ids = tf.feature_column.categorical_column_with_identity("ids", 3)
     both = [ids, tf.feature_column.indicator_column(ids)]
     plain, indicator = deserialize_feature_columns(serialize_feature_columns(both))
@@ -561,7 +563,7 @@ def test_columns_are_described_once() -> None:
         deserialize_feature_column({"class_name": "NoColumn", "config": {}})
 
 
-def test_a_feature_whose_rank_is_found_when_run_has_rows() -> None:
+def test_run_time_rank_features_have_rows() -> None:
     numbers = tf.placeholder(tf.float32)
     rows = fc.Features({"a": numbers}).get("a")
     with tf.Session() as session:

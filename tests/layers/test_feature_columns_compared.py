@@ -1,4 +1,4 @@
-"""What of columns is compared between processes: all that says which row of a table is what."""
+"""Fingerprints of feature columns, compared between processes: whatever assigns rows to ids."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
-def test_what_reads_otherwise_is_different(name: str) -> None:
+def test_different_reading_differs(name: str) -> None:
     one, other = DIFFERENT[name]
     assert texts(one) != texts(other)
     assert list(texts(one)) == list(texts(other))
@@ -92,7 +92,7 @@ def of_some(values: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_what_a_process_calls_its_own_does_not_count() -> None:
+def test_process_local_names_do_not_matter() -> None:
     def seen(seed: str) -> str:
         program = (
             "from tests.layers.test_feature_columns_compared import *\n"
@@ -128,11 +128,11 @@ def by_mean(mean: float) -> Any:
         lambda at: embedded(initializer=tf.random_normal_initializer(seed=at)),  # the chief's
     ],
 )
-def test_what_reads_alike_is_equal(make: Callable[[int], Any]) -> None:
+def test_equal_reading_is_equal(make: Callable[[int], Any]) -> None:
     assert texts(make(1)) == texts(make(2)) != {}
 
 
-def test_a_vocabulary_s_file_counts_by_its_content(tmp_path: Path) -> None:
+def test_vocabulary_file_counts_by_content(tmp_path: Path) -> None:
     def column(folder: str, content: str) -> Any:
         path = tmp_path / folder
         path.mkdir(exist_ok=True)
@@ -150,7 +150,7 @@ def test_a_vocabulary_s_file_counts_by_its_content(tmp_path: Path) -> None:
     assert texts(column("host3", "b\na\n")) != one
 
 
-def test_long_texts_end_with_a_digest() -> None:
+def test_long_texts_end_with_digest() -> None:
     many = [f"word {count}" for count in range(1000)]
     (one,) = texts(words(many)).values()
     (other,) = texts(words([*many[:-1], "last"])).values()
@@ -166,7 +166,7 @@ def test_long_texts_end_with_a_digest() -> None:
         lambda features, columns: tf.keras.layers.DenseFeatures(columns)(features),
     ],
 )
-def test_every_layer_s_columns_count(by: Callable[..., Any]) -> None:
+def test_columns_of_every_layer_count(by: Callable[..., Any]) -> None:
     assert list(texts(words(["a"]), number(), by=by)) == [
         "column number",
         "column word_indicator",

@@ -99,13 +99,13 @@ def words_file(tmp_path: Path) -> str:
 
 
 @pytest.mark.slow
-def test_all_kinds_in_a_linear_classifier(words_file: str, tmp_path: Path) -> None:
+def test_every_kind_in_linear_classifier(words_file: str, tmp_path: Path) -> None:
     columns = [*categorical_columns(words_file), *dense_columns()]
     check(tf.estimator.LinearClassifier(columns, tmp_path))
 
 
 @pytest.mark.slow
-def test_all_kinds_in_a_deep_classifier(words_file: str, tmp_path: Path) -> None:
+def test_every_kind_in_deep_classifier(words_file: str, tmp_path: Path) -> None:
     wrapped = [
         wrap(column)
         for column in categorical_columns(words_file)
@@ -153,7 +153,7 @@ def wide_columns(train: Mapping[str, Any]) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_a_wide_model_of_the_census_is_as_accurate_as_tensorflows(tmp_path: Path) -> None:
+def test_wide_census_model_is_as_accurate_as_tensorflow(tmp_path: Path) -> None:
     folder = data_dir("census")
     (train, labels), (test, answers) = (census(folder / f"adult.{n}") for n in ("data", "test"))
     order = np.random.RandomState(0).permutation(len(labels))
@@ -173,7 +173,7 @@ def test_a_wide_model_of_the_census_is_as_accurate_as_tensorflows(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_vocabulary_file_that_changed_since_training_is_noticed(tmp_path: Path) -> None:
+def test_vocabulary_file_changed_since_training_is_detected(tmp_path: Path) -> None:
     """Also by a program that starts later: the checkpoint remembers the file's checksum."""
     words = tmp_path / "words.txt"
 

@@ -30,7 +30,7 @@ def run(fetches: Any, feeds: Any = None) -> Any:
         return session.run(fetches, feeds)
 
 
-def test_a_column_is_a_frozen_hashable_description() -> None:
+def test_column_is_frozen_and_hashable() -> None:
     column = fc.numeric_column("x", [2, 3], default_value=1, dtype="int32")
     assert column.name == "x"
     assert column.shape == (2, 3)
@@ -64,7 +64,7 @@ def test_a_column_is_a_frozen_hashable_description() -> None:
         ({"default_value": "a"}, TypeError, "default_value must be compatible"),
     ],
 )
-def test_arguments_are_checked_with_tensorflows_errors(
+def test_argument_errors_match_tensorflow(
     arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -72,7 +72,7 @@ def test_arguments_are_checked_with_tensorflows_errors(
     assert message in str(caught.value)
 
 
-def test_columns_are_concatenated_in_the_order_of_their_names() -> None:
+def test_columns_are_concatenated_by_name() -> None:
     columns = [fc.numeric_column("b", 2), fc.numeric_column("a")]
     outputs: dict[Any, Any] = {}
     layer = fc.input_layer({"b": B, "a": A}, columns, cols_to_output_tensors=outputs)
@@ -81,7 +81,7 @@ def test_columns_are_concatenated_in_the_order_of_their_names() -> None:
     assert set(outputs) == set(columns)
 
 
-def test_features_of_any_number_and_shape_become_float_rows() -> None:
+def test_features_of_any_dtype_and_shape_become_float_rows() -> None:
     flags = builtin_ops.placeholder("bool", [None])
     images = builtin_ops.placeholder("int32", [None, 2, 2])
     unknown = builtin_ops.placeholder("float64")
@@ -101,7 +101,7 @@ def test_features_of_any_number_and_shape_become_float_rows() -> None:
     )
 
 
-def test_a_normalizer_runs_once_however_often_the_column_is_used() -> None:
+def test_normalizer_runs_once() -> None:
     calls = []
 
     def normalize(x: Any) -> Any:
@@ -115,7 +115,7 @@ def test_a_normalizer_runs_once_however_often_the_column_is_used() -> None:
     assert len(calls) == 1
 
 
-def test_linear_model_has_tensorflows_variables_and_starts_at_zero() -> None:
+def test_linear_model_variables_match_tensorflow() -> None:
     variables: dict[Any, Any] = {}
     columns = [fc.numeric_column("b b", 2), fc.numeric_column("a")]
     model = fc.linear_model({"b b": B, "a": A}, columns, units=2, cols_to_vars=variables)
@@ -141,7 +141,7 @@ def message_of(error: type[Exception], action: Any) -> str:
     return str(caught.value)
 
 
-def test_a_missing_feature_is_named_with_a_suggestion() -> None:
+def test_missing_feature_suggests_names() -> None:
     columns = [fc.numeric_column("sepal_lenght")]
     text = message_of(ValueError, lambda: fc.input_layer({"sepal_length": A, "x": A}, columns))
     assert text.startswith("Feature sepal_lenght is not in features dictionary")
@@ -149,7 +149,7 @@ def test_a_missing_feature_is_named_with_a_suggestion() -> None:
     assert "did you mean 'sepal_length'?" in text
 
 
-def test_a_feature_of_another_shape_is_named_with_both_shapes() -> None:
+def test_shape_mismatch_names_both_shapes() -> None:
     text = message_of(ValueError, lambda: fc.input_layer({"b": B}, [fc.numeric_column("b")]))
     assert "feature 'b' does not match its numeric_column of shape (1,)" in text
     assert "expected: (?, 1), 1 values per example" in text
@@ -157,7 +157,7 @@ def test_a_feature_of_another_shape_is_named_with_both_shapes() -> None:
     assert "numeric_column('b', shape=(2,))" in text
 
 
-def test_a_shape_known_only_at_run_time_is_checked_there() -> None:
+def test_run_time_shape_is_checked() -> None:
     feature = builtin_ops.placeholder("float32")
     layer = fc.input_layer({"x": feature}, [fc.numeric_column("x")])
     np.testing.assert_array_equal(run(layer, {feature: A}), A[:, None])
@@ -165,7 +165,7 @@ def test_a_shape_known_only_at_run_time_is_checked_there() -> None:
         run(layer, {feature: B})
 
 
-def test_strings_are_refused_with_a_way_out() -> None:
+def test_strings_are_refused_with_hint() -> None:
     text = message_of(
         ValueError, lambda: fc.input_layer({"x": ["a", "b"]}, [fc.numeric_column("x")])
     )
@@ -173,12 +173,12 @@ def test_strings_are_refused_with_a_way_out() -> None:
     assert "categorical column" in text
 
 
-def test_features_without_a_batch_are_refused() -> None:
+def test_features_without_batch_are_refused() -> None:
     text = message_of(ValueError, lambda: fc.input_layer({"x": 1.0}, [fc.numeric_column("x")]))
     assert "Feature (key: x) cannot have rank 0" in text
 
 
-def test_features_must_be_a_dict() -> None:
+def test_features_must_be_dict() -> None:
     text = message_of(ValueError, lambda: fc.input_layer(A, [fc.numeric_column("x")]))
     assert text.startswith("features should be a dictionary of `Tensor`s. Given type:")
 
@@ -197,11 +197,11 @@ def test_features_must_be_a_dict() -> None:
         ),
     ],
 )
-def test_things_that_are_no_columns_are_refused(columns: Any, message: str) -> None:
+def test_non_columns_are_refused(columns: Any, message: str) -> None:
     assert message in message_of(ValueError, lambda: fc.input_layer({"a": A}, columns))
 
 
-def test_an_unknown_combiner_is_refused() -> None:
+def test_unknown_combiner_is_refused() -> None:
     text = message_of(
         ValueError, lambda: fc.linear_model({"a": A}, [fc.numeric_column("a")], 1, "summ")
     )

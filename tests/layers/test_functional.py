@@ -63,7 +63,7 @@ def variables() -> dict[str, list[int]]:
 
 
 @pytest.mark.parametrize("name", sorted(GOLDEN))
-def test_arguments_are_tensorflows_in_their_order(name: str) -> None:
+def test_argument_order_matches_tensorflow(name: str) -> None:
     found = inspect.signature(getattr(layers, name)).parameters
     own = [each.name for each in found.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
     wanted = {key: value for key, value in GOLDEN[name].items() if key != "kwargs"}
@@ -84,7 +84,7 @@ def test_arguments_are_tensorflows_in_their_order(name: str) -> None:
             assert given == default
 
 
-def test_every_function_has_a_class_and_a_document() -> None:
+def test_every_function_has_class_and_docstring() -> None:
     assert GOLDEN.keys() == {*functional.FUNCTIONS, *functional.CLASSES, "InputSpec"}
     assert set(dir(layers)) == GOLDEN.keys()
     for function in functional.FUNCTIONS.values():
@@ -93,7 +93,7 @@ def test_every_function_has_a_class_and_a_document() -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_variables_are_named_counted_and_shared_as_in_tensorflow(name: str) -> None:
+def test_variable_names_and_sharing_match_tensorflow(name: str) -> None:
     arguments, rank, shapes = CALLS[name]
     function = functional.FUNCTIONS[name]
     assert set(CALLS) == {each for each in functional.FUNCTIONS if "reuse" in GOLDEN[each]}
@@ -114,7 +114,7 @@ def test_variables_are_named_counted_and_shared_as_in_tensorflow(name: str) -> N
         function(x, **arguments, name="own")
 
 
-def test_initializers_default_to_the_scopes() -> None:
+def test_initializers_default_to_scope() -> None:
     with tf.variable_scope("all_threes", initializer=tf.constant_initializer(3.0)):
         conv = layers.conv2d(inputs(2), 2, 3)
         dense = layers.dense(inputs(0), 2)
@@ -130,7 +130,7 @@ def test_initializers_default_to_the_scopes() -> None:
             assert (value == (0.0 if "bias" in variable.op.name else 3.0)).all()
 
 
-def test_variables_take_the_inputs_dtype_and_trainable_is_honoured() -> None:
+def test_variables_take_input_dtype_and_trainable() -> None:
     layers.conv1d(tf.placeholder(tf.float64, [None, 6, 3]), 2, 3, trainable=False)
     layers.batch_normalization(inputs(2), trainable=False, training=True)
     assert [each.dtype for each in tf.global_variables()[:2]] == [tf.float64] * 2
@@ -138,7 +138,7 @@ def test_variables_take_the_inputs_dtype_and_trainable_is_honoured() -> None:
     assert not tf.get_collection(tf.GraphKeys.UPDATE_OPS)  # as in TensorFlow
 
 
-def test_layers_without_variables_run_as_they_should() -> None:
+def test_layers_without_variables() -> None:
     x = tf.constant(IMAGE)
     made = [
         layers.max_pooling2d(x, 2, 2),
@@ -166,7 +166,7 @@ def test_layers_without_variables_run_as_they_should() -> None:
     np.testing.assert_array_equal(found[8], found[0].transpose(0, 3, 1, 2))
 
 
-def test_activity_is_regularized_by_the_mean_over_the_batch() -> None:
+def test_activity_regularizer_is_mean_over_batch() -> None:
     # tf.compat.v1.layers.dense of TensorFlow 2.15 divides by the batch's size.
     layers.dense(
         IMAGE[0, :, 0],
@@ -182,7 +182,7 @@ def test_activity_is_regularized_by_the_mean_over_the_batch() -> None:
     np.testing.assert_allclose(found, (sums**2).sum() * 2 / 2 / 6, rtol=1e-5)
 
 
-def test_own_layers_get_their_variables_from_the_scope() -> None:
+def test_custom_layers_get_variables_from_scope() -> None:
     class Scale(layers.Layer):  # type: ignore[name-defined,misc]
         def build(self, input_shape: Any) -> None:
             self.factor = self.add_variable("factor", [3], initializer=tf.ones_initializer())
@@ -198,21 +198,21 @@ def test_own_layers_get_their_variables_from_the_scope() -> None:
     assert one.scope_name == "scale"
 
 
-def test_a_layer_made_once_shares_its_variables() -> None:
+def test_layer_object_shares_its_variables() -> None:
     layer = layers.Conv2D(4, 3, activation=tf.nn.relu)
     layer(inputs(2))
     layer.apply(inputs(2))
     assert variables() == {"conv2d/kernel": [3, 3, 3, 4], "conv2d/bias": [4]}
 
 
-def test_what_is_missing_says_what_there_is() -> None:
+def test_missing_name_suggests_alternatives() -> None:
     with pytest.raises(AttributeError, match="did you mean 'conv2d'"):
         functional.conv2  # noqa: B018
     with pytest.raises(TypeError, match="missing a required argument: 'units'"):
         layers.dense(IMAGE)
 
 
-def test_a_layer_s_name_is_made_unique_unless_it_is_shared() -> None:
+def test_layer_names_are_unique_unless_shared() -> None:
     """Of functions the name is the scope; see TensorFlow's `Layer._set_scope`."""
     with tf.Graph().as_default():
         x = tf.zeros([2, 3])
@@ -228,7 +228,7 @@ def test_a_layer_s_name_is_made_unique_unless_it_is_shared() -> None:
         assert found == ["a/kernel", "a_1/kernel", "b/kernel", "b_1/kernel", "c/kernel"]
 
 
-def test_moving_averages_stay_whole_where_the_scope_cuts_variables() -> None:
+def test_moving_averages_ignore_partitioner() -> None:
     partitioner = tf.fixed_size_partitioner(2)
     with tf.Graph().as_default(), tf.variable_scope("s", partitioner=partitioner):
         tf.layers.batch_normalization(tf.zeros([2, 4]), training=True, name="norm")

@@ -1,4 +1,4 @@
-"""`feature_columns.infer`: what becomes of columns, the printed source, and models that use it."""
+"""`feature_columns.infer`: inferred columns, the printed source, and models that use it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def only(inferred: feature_columns.InferredColumns) -> tuple[Any, Any]:
 # -- numbers
 
 
-def test_numbers_are_scaled_and_cut_into_ranges() -> None:
+def test_numbers_are_scaled_and_bucketized() -> None:
     frame = pd.DataFrame({"x": np.arange(1000.0) / 8 + 0.0625})
     inferred = infer(frame)
     deep, wide = only(inferred)
@@ -107,7 +107,7 @@ def test_numbers_are_scaled_and_cut_into_ranges() -> None:
     )
 
 
-def test_numbers_near_one_stay_as_they_are_and_buckets_may_be_left_out() -> None:
+def test_standardized_numbers_stay_and_buckets_are_optional() -> None:
     deep, wide = only(infer(pd.DataFrame({"x": np.linspace(-1, 1, 50)}), buckets=0))
     assert deep == wide == fc.numeric_column("x")
 
@@ -117,7 +117,7 @@ def test_small_deviations_are_scaled() -> None:
     assert deep.normalizer_fn == feature_columns.Scaling(0.0005, 0.00029451)
 
 
-def test_frames_backed_by_arrow() -> None:
+def test_arrow_backed_frames() -> None:
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame(
         {
@@ -136,7 +136,7 @@ def test_frames_backed_by_arrow() -> None:
     ]
 
 
-def test_columns_are_equal_when_inferred_twice() -> None:
+def test_inference_is_deterministic() -> None:
     frame = pd.DataFrame({"x": np.arange(50.0), "y": [*"abcde"] * 10})
     one, other = infer(frame), infer(frame.copy())
     assert one == other
@@ -146,14 +146,14 @@ def test_columns_are_equal_when_inferred_twice() -> None:
     assert "DataFrame of 50 rows" in repr(one)
 
 
-def test_numbers_that_are_nearly_all_the_same_are_cut_among_the_others() -> None:
+def test_nearly_constant_numbers_are_bucketized_among_the_others() -> None:
     gains = np.r_[np.zeros(900), np.linspace(100, 1000, 100)]
     _, wide = only(infer(pd.DataFrame({"gain": gains})))
     assert wide.boundaries[0] == 100.0
     assert len(wide.boundaries) == 10
 
 
-def test_large_numbers_close_together_keep_their_digits() -> None:
+def test_large_close_numbers_keep_digits() -> None:
     frame = pd.DataFrame({"time": 1.7e9 + 7 * np.arange(200.0)})
     inferred = infer(frame)
     check_source(inferred, frame)
@@ -162,7 +162,7 @@ def test_large_numbers_close_together_keep_their_digits() -> None:
     assert abs(values.mean()) < 0.01
 
 
-def test_missing_numbers_become_the_median_and_a_flag_where_they_are_many() -> None:
+def test_missing_numbers_become_median_and_flag() -> None:
     frame = pd.DataFrame({"few": np.arange(100.0), "many": np.arange(100.0) / 3, "many_missing": 1})
     frame.loc[:2, "few"] = np.nan
     frame.loc[:9, "many"] = None
@@ -213,7 +213,7 @@ def test_few_integers_and_booleans_are_categories(values: Any, column: Any) -> N
     assert rows.sum(1).tolist() == frame["x"].notna().astype(float).tolist()
 
 
-def test_integers_that_are_new_count_for_nothing() -> None:
+def test_unseen_integers_are_all_zero() -> None:
     inferred = infer(pd.DataFrame({"x": [0, 1, 2] * 10}))
     new = inferred.prepare(pd.DataFrame({"x": [2, 3, None]}))
     assert tensors(inferred, new).tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
@@ -230,7 +230,7 @@ def test_integers_that_are_new_count_for_nothing() -> None:
         pd.array([1.5, None, 2.5, 3.0], "Float32"),
     ],
 )
-def test_other_numbers_are_numbers(values: Any) -> None:
+def test_other_numbers_are_numeric(values: Any) -> None:
     frame = pd.DataFrame({"x": values})
     inferred = infer(frame)
     check_source(inferred, frame)
@@ -241,7 +241,7 @@ def test_other_numbers_are_numbers(values: Any) -> None:
 # -- words
 
 
-def test_words_are_sorted_by_how_often_they_come() -> None:
+def test_words_are_sorted_by_frequency() -> None:
     frame = pd.DataFrame({"x": ["b", "a", "c", "c", None, "", "b", "a", "c", "é"]})
     inferred = infer(frame)
     check_source(inferred, frame)
@@ -273,7 +273,7 @@ def test_thresholds_can_be_chosen() -> None:
         infer(frame, buckets=-1)
 
 
-def test_what_tells_nothing_is_left_out() -> None:
+def test_uninformative_columns_are_omitted() -> None:
     frame = pd.DataFrame(
         {
             "used": [0.5, 1.5] * 100,
@@ -301,7 +301,7 @@ def test_what_tells_nothing_is_left_out() -> None:
     assert "nearly each row" in left_out["id"]
 
 
-def test_a_constant_that_is_often_missing_tells_whether_it_is_there() -> None:
+def test_often_missing_constant_becomes_flag() -> None:
     frame = pd.DataFrame(
         {
             "alley": ["gravel", None] * 10,
@@ -318,14 +318,14 @@ def test_a_constant_that_is_often_missing_tells_whether_it_is_there() -> None:
     assert tensors(inferred, features).shape == (20, 4)
 
 
-def test_numbers_among_words_are_told() -> None:
+def test_numbers_among_words_are_noted() -> None:
     frame = pd.DataFrame({"x": ["?", "1.5", "2", "3"] * 5, "y": ["1", "2", "3", "4"] * 5})
     notes = infer(frame).notes
     assert "75% of them numbers: read '?' as missing" in notes["x"]
     assert "all numbers: with .astype(float)" in notes["y"]
 
 
-def test_categories_keep_their_vocabulary() -> None:
+def test_pandas_categories_keep_vocabulary() -> None:
     sizes = pd.Categorical(["M", "S", None] * 4, ["S", "M", "L"], ordered=True)
     ranges = pd.cut(np.arange(12.0), [0, 4, 8, 12])
     frame = pd.DataFrame({"size": sizes, "range": ranges})
@@ -339,7 +339,7 @@ def test_categories_keep_their_vocabulary() -> None:
 
 
 @pytest.mark.parametrize("kind", ["dtype", "zone", "words", "objects", "period"])
-def test_dates_become_their_parts(kind: str) -> None:
+def test_dates_are_split_into_parts(kind: str) -> None:
     days = pd.Series(pd.date_range("2019-01-05", periods=800, freq="D"))
     made: dict[str, Callable[[], Any]] = {
         "dtype": lambda: days.where(days.index != 3),
@@ -362,7 +362,7 @@ def test_dates_become_their_parts(kind: str) -> None:
     assert tensors(inferred, features).shape == (800, 1 + 13 + 7)
 
 
-def test_hours_count_where_they_differ() -> None:
+def test_hours_count_if_they_differ() -> None:
     frame = pd.DataFrame({"at": [f"2020-03-0{1 + n % 2}T{n:02}:30:00Z" for n in range(24)]})
     inferred = infer(frame)
     check_source(inferred, frame)
@@ -371,7 +371,7 @@ def test_hours_count_where_they_differ() -> None:
     assert features["at_hour"].tolist() == list(range(24))
 
 
-def test_durations_are_numbers_in_seconds() -> None:
+def test_durations_are_seconds() -> None:
     frame = pd.DataFrame({"took": pd.to_timedelta([1.5, 2.5, 90], "s")})
     inferred = infer(frame)
     check_source(inferred, frame)
@@ -381,7 +381,7 @@ def test_durations_are_numbers_in_seconds() -> None:
 # -- names and source
 
 
-def test_any_names_and_words_make_good_source() -> None:
+def test_arbitrary_names_give_valid_source() -> None:
     words = ['"', "\\", "a\nb", "\0", "x" * 150, '"' * 90, "ünï", "#", "{}", "\u2028", "😀"]
     names = ["class", "2nd", "", "a b", "a-b", "a_b", "pd", "columns", "größe", "日本", '"q"',
              "line\nbreak", "n" * 120, "back\\slash", "\u2028", "tf", "d" * 130]  # fmt: skip
@@ -397,7 +397,7 @@ def test_any_names_and_words_make_good_source() -> None:
     assert len(set(defined)) == len(defined)
 
 
-def test_objects_of_numbers_bytes_and_mixed_words() -> None:
+def test_object_columns_of_numbers_bytes_and_words() -> None:
     frame = pd.DataFrame(
         {
             "number": pd.Series([1.5, None, 2, 3] * 5, dtype=object),
@@ -439,7 +439,7 @@ def test_labels_are_described(labels: Any, told: str) -> None:
     assert "y" not in inferred.notes
 
 
-def test_the_suggested_estimator_can_be_uncommented() -> None:
+def test_suggested_estimator_can_be_uncommented() -> None:
     cities = [f"New York-{number}" for number in range(12)]
     frame = pd.DataFrame({"x": np.arange(120.0) / 4, "city": cities * 10})
     inferred = infer(frame, "city")
@@ -450,7 +450,7 @@ def test_the_suggested_estimator_can_be_uncommented() -> None:
     assert ast.literal_eval(vocabulary.value) == sorted(cities)
 
 
-def test_weights_are_kept_for_the_estimator() -> None:
+def test_weight_column_is_prepared_not_inferred() -> None:
     frame = pd.DataFrame({"x": np.arange(30.0), "w": [1, 2, None] * 10, "y": [0, 1] * 15})
     inferred = infer(frame, "y", "w")
     assert [column.name for column in inferred] == ["x"]
@@ -518,7 +518,7 @@ def test_csv_files_are_sampled(tmp_path: Path) -> None:
     assert infer(read_csv(path), "y").wide == whole.wide
 
 
-def test_csv_files_that_are_none(tmp_path: Path) -> None:
+def test_invalid_csv_files_raise(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     with pytest.raises(NotFoundError):
         infer(path)
@@ -599,7 +599,7 @@ def test_census_models_learn(kind: str, data_set: Callable[[str], Any], tmp_path
 
 
 @pytest.mark.slow
-def test_prices_of_cars_with_missing_values(data_set: Callable[[str], Any], tmp_path: Path) -> None:
+def test_car_prices_with_missing_values(data_set: Callable[[str], Any], tmp_path: Path) -> None:
     frame = data_set("automobile")
     inferred = infer(frame, "price")
     check_source(inferred, frame)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_layers import ERRORS, SNIPPETS, run_snippet
 

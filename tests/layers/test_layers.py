@@ -1,4 +1,4 @@
-"""What layers do beside giving TensorFlow's numbers: masks, training, names, configs, refusals."""
+"""Layers beyond TensorFlow's numbers: masks, training, names, configs, errors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def masked() -> Any:
 
 
 @pytest.mark.parametrize("kind", PASSED_ON)
-def test_masks_are_passed_on(kind: str) -> None:
+def test_masks_are_propagated(kind: str) -> None:
     x = masked()
     if kind == "Softmax":  # its mask has the inputs' shape: none is computed along steps
         x = layers.Dense(2)(x)
@@ -75,7 +75,7 @@ def test_masks_end_where_steps_end() -> None:
         assert mask_of(layer(x)) is None
 
 
-def test_masks_of_several_inputs_are_joined_and_used() -> None:
+def test_masks_of_several_inputs_are_joined() -> None:
     x, plain = masked(), tf.constant(STEPS + 1.0)
     other = layers.Masking(mask_value=3.0)(tf.constant(STEPS[..., :1]))
     joined = layers.concatenate([x, plain, other])
@@ -95,7 +95,7 @@ def test_masks_of_several_inputs_are_joined_and_used() -> None:
     assert found["mean"].tolist() == [[2.0, 1.0]]
 
 
-def test_attention_takes_masks_from_its_inputs() -> None:
+def test_attention_uses_input_masks() -> None:
     x = masked()
     ones = tf.ones([2, 3, 2])
     _, scores = layers.Attention()([ones, layers.Masking()(x)], return_attention_scores=True)
@@ -115,7 +115,7 @@ NOISE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.slow
-def test_noise_is_there_in_training_only_and_keeps_the_mean() -> None:
+def test_noise_only_in_training_keeps_mean() -> None:
     x = np.random.RandomState(0).randn(100, 20, 30).astype(np.float32)
     training = tf.placeholder(tf.bool, [])
     outputs = {kind: getattr(layers, kind)(**given)(x) for kind, given in NOISE.items()}
@@ -137,7 +137,7 @@ def test_noise_is_there_in_training_only_and_keeps_the_mean() -> None:
     np.testing.assert_allclose((found["GaussianDropout"] / x).std(), 0.5, rtol=0.02)
 
 
-def test_dropout_draws_as_its_noise_shape_says() -> None:
+def test_dropout_noise_shape() -> None:
     x = tf.placeholder(tf.float32, [None, 40, 50])
     outputs = layers.Dropout(0.5, noise_shape=(None, 1, 50))(x, training=True)
     everything = layers.Dropout(1.0)(x, training=True)
@@ -147,7 +147,7 @@ def test_dropout_draws_as_its_noise_shape_says() -> None:
     assert not nothing.any()
 
 
-def test_batch_normalization_that_is_frozen_uses_its_averages() -> None:
+def test_frozen_batch_normalization_uses_moving_averages() -> None:
     layer = layers.BatchNormalization()
     layer.trainable = False
     rows = np.array([[1.0, 2.0], [3.0, 6.0]], np.float32)
@@ -156,7 +156,7 @@ def test_batch_normalization_that_is_frozen_uses_its_averages() -> None:
     np.testing.assert_allclose(run(outputs), rows / np.sqrt(1.001), rtol=1e-5)
 
 
-def test_second_derivatives_of_fused_batch_normalization_are_exact() -> None:
+def test_second_derivatives_of_fused_batch_normalization() -> None:
     """A bias in front of it changes nothing, so no gradient penalty depends on it (TensorFlow's
     kernel without fusion takes the mean in the variance as constant)."""
     images = np.random.RandomState(0).randn(4, 3, 3, 2).astype(np.float32)
@@ -169,7 +169,7 @@ def test_second_derivatives_of_fused_batch_normalization_are_exact() -> None:
     assert np.abs(found).max() < 1e-5 * size
 
 
-def test_lambda_is_a_function_of_its_inputs() -> None:
+def test_lambda_layer() -> None:
     x = tf.constant(STEPS)
     scaled = layers.Lambda(lambda x, factor: x * factor, arguments={"factor": 3.0})(x)
     steps = layers.Lambda(lambda x, mask, training: [x, mask, training])(masked(), training=True)
@@ -187,7 +187,7 @@ def _another_double() -> Any:
     return double
 
 
-def test_configs_of_lambdas_name_functions_and_nothing_else() -> None:
+def test_lambda_configs_name_functions() -> None:
     def double(x: Any) -> Any:
         return x * 2.0
 
@@ -215,7 +215,7 @@ def test_configs_of_lambdas_name_functions_and_nothing_else() -> None:
     assert layers.deserialize(described, {"double": double}).function is double
 
 
-def test_layers_of_ones_own_are_found_by_name() -> None:
+def test_custom_layers_are_found_by_name() -> None:
     class Twice(layers.Layer):  # type: ignore[misc]
         def call(self, inputs: Any) -> Any:
             return inputs * 2
@@ -235,7 +235,7 @@ def test_layers_of_ones_own_are_found_by_name() -> None:
 
 
 @pytest.mark.slow
-def test_shapes_that_are_not_known_stay_so_and_run() -> None:
+def test_unknown_shapes_stay_unknown_and_run() -> None:
     images = tf.placeholder(tf.float32, [None, None, None, 2])
     made = {
         "conv": layers.Conv2D(3, 2, padding="same"),
@@ -269,7 +269,7 @@ def test_shapes_that_are_not_known_stay_so_and_run() -> None:
     }
 
 
-def test_the_default_data_format_can_be_set() -> None:
+def test_default_data_format() -> None:
     try:
         configured.set_image_data_format("channels_first")
         assert layers.Conv2D(2, 3).data_format == "channels_first"
@@ -281,7 +281,7 @@ def test_the_default_data_format_can_be_set() -> None:
         configured.set_image_data_format("NHWC")
 
 
-def test_losses_of_weights_and_activities_are_the_layers() -> None:
+def test_weight_and_activity_losses() -> None:
     layer = layers.Conv1D(
         2,
         2,
@@ -295,7 +295,7 @@ def test_losses_of_weights_and_activities_are_the_layers() -> None:
     np.testing.assert_allclose(sorted(losses), sorted([0.5 * 8, 0.01 * (16 * 16) / 4]), rtol=1e-6)
 
 
-def test_normalization_adapts_to_data_in_parts() -> None:
+def test_normalization_adapts_incrementally() -> None:
     rows = np.random.RandomState(0).randn(20, 3).astype(np.float32) * [1.0, 10.0, 100.0] + 5.0
     whole, parts = layers.Normalization(), layers.Normalization()
     whole.adapt(rows)
@@ -380,13 +380,13 @@ REFUSED: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_wrong_is_refused_with_a_reason(what: str) -> None:
+def test_invalid_arguments_raise(what: str) -> None:
     action, words = REFUSED[what]
     with pytest.raises((ValueError, TypeError), match=words):
         action()
 
 
-def test_losses_are_those_of_calls_and_then_those_of_weights() -> None:
+def test_call_losses_precede_weight_losses() -> None:
     x = keras.Input((3,))
     layer = layers.Dense(
         2, kernel_initializer="ones", kernel_regularizer="l1", activity_regularizer="l2"
@@ -401,7 +401,7 @@ def test_losses_are_those_of_calls_and_then_those_of_weights() -> None:
     np.testing.assert_allclose(values, [0.18, 0.06], 1e-6)
 
 
-def test_updates_are_chosen_by_inputs() -> None:
+def test_updates_are_filtered_by_inputs() -> None:
     x, other = keras.Input((3,)), keras.Input((3,))
     layer = layers.BatchNormalization()
     layer(x)
@@ -412,7 +412,7 @@ def test_updates_are_chosen_by_inputs() -> None:
     assert not layer.get_updates_for(None)
 
 
-def test_a_lambda_makes_no_variables() -> None:
+def test_lambda_must_not_create_variables() -> None:
     dense = layers.Dense(2)
     with pytest.raises(ValueError, match="were created within a Lambda layer"):
         layers.Lambda(lambda x: dense(x + 1.0))(tf.ones((2, 3)))

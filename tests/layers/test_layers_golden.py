@@ -63,7 +63,7 @@ def golden() -> dict[str, Any]:
 
 
 @sweep("family", CASES, quick=1)
-def test_layers_give_tensorflows_numbers(family: str, golden: dict[str, Any]) -> None:
+def test_layers_match_tensorflow(family: str, golden: dict[str, Any]) -> None:
     facts, arrays = observe(tf, Rebuilt(), CASES[family])
     for name in CASES[family]:
         assert facts[name] == FACTS["layers"][name], name
@@ -84,7 +84,7 @@ def test_every_class_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("kind", FACTS["constructors"])
-def test_constructors_take_tensorflows_arguments(kind: str) -> None:
+def test_constructor_arguments_match_tensorflow(kind: str) -> None:
     made = getattr(layers, kind)
     own = {
         name: each
@@ -105,7 +105,7 @@ def test_constructors_take_tensorflows_arguments(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_channels_first_is_channels_last_turned_around(golden: dict[str, Any]) -> None:
+def test_channels_first_matches_channels_last(golden: dict[str, Any]) -> None:
     chosen = {
         name: case
         for name, case in ALL.items()
@@ -140,7 +140,7 @@ def _one_of_each() -> list[LayerCase]:
 
 
 @pytest.mark.parametrize("case", _one_of_each(), ids=lambda case: case.kind)
-def test_mixed_precision_computes_in_16_bits_with_variables_of_32(case: LayerCase) -> None:
+def test_mixed_precision_computes_in_16_bits_with_float32_variables(case: LayerCase) -> None:
     with tf.Graph().as_default():
         layer = getattr(layers, case.kind)(dtype="mixed_bfloat16", **case.arguments)
         outputs = called(tf, layer, case, [tf.constant(each) for each in inputs_of(case)])
@@ -155,7 +155,7 @@ def test_mixed_precision_computes_in_16_bits_with_variables_of_32(case: LayerCas
     [case for case in _one_of_each() if case.kind != "MultiHeadAttention"],
     ids=lambda case: case.kind,
 )
-def test_shapes_of_outputs_are_known_before_a_call(case: LayerCase) -> None:
+def test_output_shapes_are_known_before_call(case: LayerCase) -> None:
     with tf.Graph().as_default():
         call = {key: value for key, value in case.call.items() if key != "mask"}
         layer = getattr(layers, case.kind)(**case.arguments)

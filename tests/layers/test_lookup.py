@@ -53,7 +53,7 @@ def test_words(arguments: Any, asked: Any, vocabulary: str, expected: Any) -> No
 
 
 @pytest.mark.parametrize("mode", ["int", "multi_hot"])
-def test_other_words_end_a_run_if_they_have_no_id(mode: str) -> None:
+def test_unknown_words_without_id_end_run(mode: str) -> None:
     asked = tf.placeholder(tf.string, [2])
     found = layers.StringLookup(vocabulary=["a", "b"], num_oov_indices=0, output_mode=mode)(asked)
     with tf.Session() as session:
@@ -62,7 +62,7 @@ def test_other_words_end_a_run_if_they_have_no_id(mode: str) -> None:
             session.run(found, {asked: ["b", "c"]})
 
 
-def test_several_ids_of_other_words() -> None:
+def test_several_oov_ids() -> None:
     layer = layers.StringLookup(vocabulary=["a"], num_oov_indices=3)
     found = run(layer(tf.constant(["a", "zz", "b", ""])))
     assert found[0] == 3
@@ -90,7 +90,7 @@ def test_integers(arguments: Any, vocabulary: list[int], expected: Any) -> None:
     np.testing.assert_array_equal(run(layer(asked)), expected)
 
 
-def test_from_ids_to_words() -> None:
+def test_inverse_lookup() -> None:
     layer = layers.StringLookup(vocabulary=["x", "y"], invert=True)
     assert run(layer(tf.constant([0, 1, 2, 9]))).tolist() == [b"[UNK]", b"x", b"y", b"[UNK]"]
 
@@ -136,7 +136,7 @@ def test_characters() -> None:
     assert run(layer(tf.constant(["that"]))).tolist() == [[3, 7, 4, 3]]
 
 
-def test_crossings_and_ranges() -> None:
+def test_crossing_and_discretization() -> None:
     words, numbers = tf.constant(["a", "b", "c"]), tf.constant([1, 2, 3], tf.int64)
     assert run(layers.HashedCrossing(5)((words, numbers))).tolist() == [0, 2, 4]
     columns = (tf.constant([["a"], ["b"]]), tf.constant([[1], [2]], tf.int64))
@@ -166,12 +166,12 @@ def test_crossings_and_ranges() -> None:
         (lambda: layers.Discretization([0.5]).adapt([1.0]), "was given boundaries"),
     ],
 )
-def test_refusals(make: Any, words: str) -> None:
+def test_errors(make: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()
 
 
-def test_without_a_vocabulary_or_too_late() -> None:
+def test_missing_or_late_vocabulary_raises() -> None:
     layer = layers.StringLookup()
     with pytest.raises(RuntimeError, match="has no vocabulary"):
         layer(tf.constant(["a"]))
@@ -190,7 +190,7 @@ TABLE = {
 }
 
 
-def test_a_feature_space_joins_columns() -> None:
+def test_feature_space_concatenates_columns() -> None:
     space = tf.keras.utils.FeatureSpace(
         {
             "age": "float_normalized",
@@ -213,7 +213,7 @@ def test_a_feature_space_joins_columns() -> None:
     np.testing.assert_allclose(run(space(one)), found[0], atol=1e-6)
 
 
-def test_a_feature_space_of_every_kind() -> None:
+def test_feature_space_of_every_kind() -> None:
     kinds = ["float", "float_rescaled", "float_discretized"]
     features: dict[str, Any] = {f"age {kind}": kind for kind in kinds}
     features |= {"town hashed": "string_hashed", "level hashed": "integer_hashed"}
@@ -233,7 +233,7 @@ def test_a_feature_space_of_every_kind() -> None:
     }
 
 
-def test_a_feature_space_in_a_dataset_and_a_model() -> None:
+def test_feature_space_in_dataset_and_model() -> None:
     space = tf.keras.utils.FeatureSpace({"age": "float_normalized", "town": "string_categorical"})
     space.adapt(TABLE)
     labels = np.array([0.0, 1.0, 0.0, 1.0], np.float32)
@@ -246,7 +246,7 @@ def test_a_feature_space_in_a_dataset_and_a_model() -> None:
     assert len(history.history["loss"]) == 2
 
 
-def test_refusals_of_a_feature_space() -> None:
+def test_feature_space_errors() -> None:
     space = tf.keras.utils.FeatureSpace
     with pytest.raises(ValueError, match="did you mean 'float_normalized'"):
         space({"x": "float_normalised"})

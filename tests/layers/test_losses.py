@@ -1,4 +1,4 @@
-"""Losses against TensorFlow 2.15.1's values, their collections, and what they refuse."""
+"""Losses against TensorFlow 2.15.1: values, collections and errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
@@ -37,7 +37,7 @@ def run(fetches: Any) -> Any:
         return session.run(fetches)
 
 
-def test_every_loss_and_reduction_has_tensorflows_value() -> None:
+def test_every_loss_and_reduction_matches_tensorflow() -> None:
     made = {
         f"{name}/{reduction}": loss(tf, *ARRAYS[arrays], reduction)
         for name, (arrays, loss) in V1.items()
@@ -52,13 +52,13 @@ def test_every_loss_and_reduction_has_tensorflows_value() -> None:
         np.testing.assert_allclose(found[name], values, 1e-6, 1e-7, err_msg=name)
 
 
-def test_a_cosine_needs_one_axis() -> None:
+def test_cosine_distance_needs_one_axis() -> None:
     for arguments in ({}, {"axis": 1, "dim": 1}):
         with pytest.raises(ValueError, match="You must specify 'axis'"):
             losses.cosine_distance([[1.0]], [[1.0]], **arguments)
 
 
-def test_pairwise_errors_are_means_over_pairs_within_an_example() -> None:
+def test_pairwise_errors_average_within_example() -> None:
     labels = np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]])
     guesses = np.array([[1.0, 1.0, 1.0], [5.0, 6.0, 7.0]])
     errors = guesses - labels
@@ -76,7 +76,7 @@ def test_pairwise_errors_are_means_over_pairs_within_an_example() -> None:
     np.testing.assert_allclose(found, [sum(pairs), 2 * pairs[0], 0.0])
 
 
-def test_losses_are_collected_and_summed_with_those_of_regularizers() -> None:
+def test_losses_are_collected_and_summed_with_regularizers() -> None:
     first = losses.mean_squared_error([1.0], [3.0])
     losses.absolute_difference([1.0], [3.0], loss_collection=None)
     get_variable(
@@ -97,7 +97,7 @@ def test_losses_are_collected_and_summed_with_those_of_regularizers() -> None:
     assert (total, alone, penalty) == (10.0, 9.0, 1.0)
 
 
-def test_labels_with_a_last_dimension_of_one_are_squeezed() -> None:
+def test_trailing_label_dimension_is_squeezed() -> None:
     labels = np.array([[0], [2], [1]])
     column = losses.sparse_softmax_cross_entropy(labels, LOGITS, WEIGHTS[:, None])
     flat = losses.sparse_softmax_cross_entropy(labels[:, 0], LOGITS, WEIGHTS)
@@ -105,7 +105,7 @@ def test_labels_with_a_last_dimension_of_one_are_squeezed() -> None:
     assert one == two
 
 
-def test_no_weights_give_zero_and_no_nan() -> None:
+def test_zero_weights_give_zero_not_nan() -> None:
     assert run(losses.mean_squared_error([1.0, 2.0], [3.0, 3.0], 0.0)) == 0.0
     assert run(losses.mean_squared_error([1.0], [3.0], [0.0], reduction=Reduction.MEAN)) == 0.0
 
@@ -116,7 +116,7 @@ def test_float64_losses_stay_float64() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_means_of_16_bits_are_exact_whatever_their_number(dtype: str) -> None:
+def test_float16_means_are_exact_for_any_size(dtype: str) -> None:
     many = elementwise.cast(np.full(70001, 3, np.float32), dtype)  # float16 ends at 65504
     for reduction in (Reduction.SUM_OVER_BATCH_SIZE, Reduction.SUM_BY_NONZERO_WEIGHTS):
         assert run(losses.compute_weighted_loss(many, reduction=reduction)) == 3
@@ -125,7 +125,7 @@ def test_means_of_16_bits_are_exact_whatever_their_number(dtype: str) -> None:
     assert run(mean) == 3
 
 
-def test_shapes_that_would_broadcast_to_a_matrix_are_refused() -> None:
+def test_outer_broadcast_is_refused() -> None:
     with pytest.raises(ValueError, match="labels and predictions are incompatible"):
         losses.mean_squared_error(np.zeros([4, 1], np.float32), np.zeros(4, np.float32))
     with pytest.raises(ValueError, match="weights can not be broadcast to values"):
@@ -145,12 +145,12 @@ def test_shapes_that_would_broadcast_to_a_matrix_are_refused() -> None:
         *((value, value) for value in dict.fromkeys(Reduction.all())),
     ],
 )
-def test_reductions_have_names_of_both_versions(name: str, value: str) -> None:
+def test_reductions_of_both_versions(name: str, value: str) -> None:
     assert losses.as_reduction(name) == value
 
 
 @pytest.mark.parametrize("value", ["none", Reduction.NONE, "summ", 3, None])
-def test_other_reductions_are_refused(value: Any) -> None:
+def test_unknown_reductions_raise(value: Any) -> None:
     with pytest.raises(ValueError, match=f"Invalid loss_reduction: {value}") as caught:
         losses.as_reduction(value, allow_none=False)
     if value == "summ":
@@ -168,7 +168,7 @@ def test_other_reductions_are_refused(value: Any) -> None:
         (losses.hinge_loss, 301.0),
     ],
 )
-def test_predictions_of_16_bits_give_losses_of_float32(loss: Any, value: float, dtype: str) -> None:
+def test_16_bit_predictions_give_float32_losses(loss: Any, value: float, dtype: str) -> None:
     certain = loss is losses.log_loss  # 1 - 1 + 1e-7 is 0 in 16 bits
     predictions = elementwise.cast(np.array([0.0, 1.0] if certain else [300.0]), dtype)
     result = loss([0.0, 1.0] if certain else [0.0], predictions)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph, get_default_graph
@@ -56,7 +56,7 @@ def stream(make: Any, arrays: Sequence[Any], batches: Sequence[slice] = PARTS) -
 
 
 @pytest.mark.slow
-def test_metrics_agree_with_scikit_learn_over_batches_of_unequal_length() -> None:
+def test_metrics_match_scikit_learn_over_unequal_batches() -> None:
     def make(labels: Any, guesses: Any, weights: Any) -> dict[str, Metric]:
         decided = guesses >= 0.5
         return {
@@ -97,7 +97,7 @@ def test_metrics_agree_with_scikit_learn_over_batches_of_unequal_length() -> Non
 
 
 @pytest.mark.slow
-def test_every_metric_has_tensorflows_values_after_each_batch() -> None:
+def test_every_metric_matches_tensorflow_after_each_batch() -> None:
     golden = GOLDEN["v1"]
     found = look_at(tf, ARRAYS)
     assert set(found) == set(golden)
@@ -115,7 +115,7 @@ def test_every_metric_has_tensorflows_values_after_each_batch() -> None:
                 assert one == other
 
 
-def test_every_metric_of_tensorflow_is_there_and_looked_at() -> None:
+def test_every_tensorflow_metric_is_covered() -> None:
     own = {  # see test_ranking_metrics
         *("group_auc", "ndcg_at_k", "mean_average_precision_at_k", "mean_reciprocal_rank"),
         *("list_recall_at_k", "hit_rate_at_k", "normalized_cross_entropy", "calibration"),
@@ -128,7 +128,7 @@ def test_every_metric_of_tensorflow_is_there_and_looked_at() -> None:
 
 
 @pytest.mark.slow
-def test_fine_thresholds_bring_the_area_to_scikit_learns() -> None:
+def test_auc_with_many_thresholds_matches_scikit_learn() -> None:
     random = np.random.default_rng(0)
     labels = random.integers(0, 2, 2000)
     guesses = np.clip(0.3 * labels + random.normal(0.35, 0.2, 2000), 0, 1).astype(np.float32)
@@ -150,7 +150,7 @@ def test_fine_thresholds_bring_the_area_to_scikit_learns() -> None:
 @pytest.mark.parametrize(
     "limits", [np.linspace(0, 1, 6), [0.1, 0.15, 0.5, 0.99], [0.5], np.linspace(0, 1, 1100)]
 )
-def test_the_counting_op_is_the_same_in_numpy_and_xla(limits: Any) -> None:
+def test_counting_op_agrees_in_numpy_and_xla(limits: Any) -> None:
     row = registry.lookup("ConfusionCounts")
     random = np.random.default_rng(0)
     drawn = [random.uniform(-0.2, 1.2, (50, 2)), random.integers(0, 2, (50, 2))]
@@ -173,7 +173,7 @@ def test_the_counting_op_is_the_same_in_numpy_and_xla(limits: Any) -> None:
         np.testing.assert_array_equal(row.kernel(*case.inputs, **case.attrs), case.expected)
 
 
-def test_predictions_on_a_threshold_are_below_it_to_the_last_bit() -> None:
+def test_predictions_on_threshold_count_as_below() -> None:
     points = np.array(even_thresholds(200), np.float32)
     guesses = np.concatenate([points, np.nextafter(points, 2, dtype=np.float32)])[1:-1]
     guesses = guesses[(guesses >= 0) & (guesses <= 1)]
@@ -186,7 +186,7 @@ def test_predictions_on_a_threshold_are_below_it_to_the_last_bit() -> None:
     np.testing.assert_array_equal(found, (guesses[:, None] > points).sum(0))
 
 
-def test_ids_that_are_no_classes_count_nothing_if_nothing_is_tested(
+def test_invalid_classes_count_nothing_without_checks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("ESTIMATORKIT_CHECKS", "0")
@@ -196,7 +196,7 @@ def test_ids_that_are_no_classes_count_nothing_if_nothing_is_tested(
         assert session.run(matrix).tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
-def test_a_column_of_labels_is_compared_with_a_vector_of_predictions() -> None:
+def test_label_column_matches_prediction_vector() -> None:
     found = stream(
         lambda labels, guesses: {"accuracy": metrics.accuracy(labels, guesses)},
         [LABELS[:, None], LABELS],
@@ -204,7 +204,7 @@ def test_a_column_of_labels_is_compared_with_a_vector_of_predictions() -> None:
     assert found["accuracy"] == 1.0
 
 
-def test_variables_are_local_and_the_collections_are_those_asked_for() -> None:
+def test_variables_are_local_and_in_given_collections() -> None:
     value, update = metrics.mean(
         [1.0], name="m", metrics_collections=["v"], updates_collections=["u"]
     )
@@ -217,7 +217,7 @@ def test_variables_are_local_and_the_collections_are_those_asked_for() -> None:
     assert (value.name, update.name) == ("m/value:0", "m/update_op:0")
 
 
-def test_before_any_example_the_value_is_zero() -> None:
+def test_value_is_zero_before_first_example() -> None:
     value, _ = metrics.mean([1.0])
     area, _ = metrics.auc([1], [0.5], summation_method="interpolation")
     with Session() as session:
@@ -233,11 +233,11 @@ def test_before_any_example_the_value_is_zero() -> None:
         {"num_thresholds": 1},
     ],
 )
-def test_auc_refuses_arguments_out_of_range(arguments: dict[str, Any]) -> None:
+def test_auc_refuses_out_of_range_arguments(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="auc: an argument is out of its range"):
         metrics.auc([1], [0.5], **arguments)
 
 
-def test_weights_of_another_shape_are_refused() -> None:
+def test_mismatched_weights_raise() -> None:
     with pytest.raises(ValueError, match="weights can not be broadcast to values"):
         metrics.mean(np.zeros([4, 2]), np.ones(3))

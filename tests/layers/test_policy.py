@@ -1,4 +1,4 @@
-"""Dtype policies, and variables that are cast where they are read."""
+"""Dtype policies, and variables that are cast when read."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def test_policies(name: str, compute: str, variables: str) -> None:
     assert as_policy(name) == made == as_policy(made)
 
 
-def test_unknown_policies() -> None:
+def test_unknown_policies_raise() -> None:
     with pytest.raises(ValueError, match="did you mean 'mixed_bfloat16'"):
         Policy("mixed_bf16")
     with pytest.raises(ValueError, match="floating-point policies"):
         policy.set_global_policy("int32")
 
 
-def test_the_global_policy() -> None:
+def test_global_policy() -> None:
     assert as_policy(None) == Policy("float32")
     policy.set_global_policy("mixed_bfloat16")
     assert policy.global_policy() == Policy("mixed_bfloat16") == as_policy(None)

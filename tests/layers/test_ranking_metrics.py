@@ -1,4 +1,4 @@
-"""Metrics of rankings and of click models against scikit-learn and enumerated orders of ties.
+"""Metrics of rankings and click models against scikit-learn and enumerated tie orders.
 
 Groups are kept by `KeptExamples`, `KeepExamples` and `GroupedListSums`.
 """
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn import metrics as sk
 
 import estimatorkit as ek
+from tests.sweep import sweep
 
 RANDOM = np.random.RandomState(5)
 SIZES = (40, 40, 13)
@@ -68,7 +69,7 @@ def names(groups: Any) -> Any:
 
 
 @pytest.mark.parametrize("groups", [GROUPS, names(GROUPS)], ids=["int64", "string"])
-def test_auc_by_group_is_that_of_scikit_learn(groups: Any) -> None:
+def test_grouped_auc_matches_scikit_learn(groups: Any) -> None:
     found = value_of(ek.metrics.group_auc, LABELS, SCORES, groups, repeats=2)
     np.testing.assert_allclose(found, auc_by_group(), 1e-6)
 
@@ -78,7 +79,7 @@ def test_weights_count_as_repetitions() -> None:
     np.testing.assert_allclose(found, auc_by_group(WEIGHTS), 1e-6)
 
 
-def test_groups_of_one_class_have_no_auc() -> None:
+def test_single_class_groups_have_no_auc() -> None:
     found = value_of(ek.metrics.group_auc, np.zeros(COUNT), SCORES, GROUPS)
     assert found == 0
 
@@ -148,7 +149,7 @@ def as_rows(labels: NDArray[Any]) -> list[tuple[Any, Any, Any]]:
     return [(one[kept], score[kept], own[kept]) for one, score, own, kept in rows]
 
 
-@pytest.mark.parametrize("k", [2, 6])
+@sweep("k", [2, 6], quick=1)
 @pytest.mark.parametrize("kind", FUNCTIONS)
 def test_lists_are_rows_or_groups(kind: str, k: int) -> None:
     expected = expected_mean(kind, as_rows(PADDED), k)
@@ -177,7 +178,7 @@ def test_lists_are_rows_or_groups(kind: str, k: int) -> None:
             np.testing.assert_allclose(session.run(value), expected, 1e-5)
 
 
-def test_ndcg_is_that_of_scikit_learn() -> None:
+def test_ndcg_matches_scikit_learn() -> None:
     value, update = ek.metrics.ndcg_at_k(LIST_LABELS, LIST_SCORES, 3)
     with ek.Session() as session:
         session.run(ek.local_variables_initializer())
@@ -189,6 +190,7 @@ def test_ndcg_is_that_of_scikit_learn() -> None:
 # -- click models
 
 
+@pytest.mark.slow
 def test_normalized_cross_entropy_and_calibration() -> None:
     scores = np.clip(SCORES, 0.01, 0.99)
     mean = np.average(LABELS, weights=WEIGHTS)
@@ -233,7 +235,8 @@ def estimator(folder: Any) -> Any:
     return ek.estimator.add_metrics(made, added)
 
 
-def test_estimators_evaluate_one_after_the_other_and_in_threads(tmp_path: Any) -> None:
+@pytest.mark.slow
+def test_estimators_evaluate_sequentially_and_in_threads(tmp_path: Any) -> None:
     made = estimator(tmp_path)
     made.train(model_input, steps=30)
     results = [made.evaluate(model_input) for _ in range(2)]
@@ -251,7 +254,8 @@ def test_estimators_evaluate_one_after_the_other_and_in_threads(tmp_path: Any) -
     assert all(each == results[0] for each in results)
 
 
-def test_keras_models_group_by_a_feature() -> None:
+@pytest.mark.slow
+def test_keras_models_group_by_feature() -> None:
     user = ek.keras.Input([], name="user", dtype="int64")
     inputs = {"x": ek.keras.Input([1], name="x"), "user": user}
     outputs = ek.keras.layers.Dense(1, "sigmoid", kernel_initializer="ones")(inputs["x"])
@@ -270,11 +274,12 @@ def test_keras_models_group_by_a_feature() -> None:
 
 
 @pytest.mark.parametrize("name", ["GroupAUC", "NDCG", "CalibrationByBucket"])
-def test_configurations_make_equal_metrics(name: str) -> None:
+def test_configs_round_trip(name: str) -> None:
     metric = getattr(ek.keras.metrics, name)()
     assert type(metric).from_config(metric.get_config()).get_config() == metric.get_config()
 
 
+@pytest.mark.slow
 def test_compilations_do_not_grow_with_batches(tmp_path: Any) -> None:
     made = estimator(tmp_path)
     made.train(model_input, steps=2)

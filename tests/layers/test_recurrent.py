@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.layers.recurrent import recurrent_v1
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.graph import Graph
 from estimatorkit.keras import layers
-from estimatorkit.layers.recurrent import recurrent_v1
 from estimatorkit.ops.math import reduce
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
@@ -71,7 +71,7 @@ def test_variables_shapes_and_configs(name: str, results: dict[str, dict[str, An
     assert {key: plain.get(key, "missing") for key in golden["config"]} == golden["config"]
 
 
-def test_states_that_stay() -> None:
+def test_stateful_layers() -> None:
     found = run_stateful(tf, layers)
     for name in STATEFUL:
         for at, value in enumerate(found[name]):
@@ -79,7 +79,7 @@ def test_states_that_stay() -> None:
 
 
 @pytest.mark.parametrize("name", [each for each in CASES if "user" not in each])
-def test_configs_make_the_same_layer(name: str) -> None:
+def test_config_round_trip(name: str) -> None:
     layer = CASES[name].make(tf, layers)
     config = layers.serialize(layer)
     again = layers.deserialize(json.loads(json.dumps(config)))
@@ -98,7 +98,7 @@ def evaluate(fetches: Any) -> Any:
         return session.run(fetches)
 
 
-def test_weights_of_cudnn_are_those_of_the_same_layers() -> None:
+def test_cudnn_weights_match_plain_layers() -> None:
     x = constant(numbers((2, 3, 4), 0.0))
     lstm, gru = layers.CuDNNLSTM(3, name="a"), layers.CuDNNGRU(3, name="b")
     plain, other = layers.LSTM(3), layers.GRU(3)
@@ -125,7 +125,7 @@ def test_weights_of_cudnn_are_those_of_the_same_layers() -> None:
     np.testing.assert_allclose(b, d, 1e-6, 1e-6)
 
 
-def test_first_biases_and_defaults() -> None:
+def test_initial_biases_and_defaults() -> None:
     x = constant(numbers((2, 3, 4), 0.0))
     made = [
         *(layers.LSTM(2, **CHEAP), layers.CuDNNLSTM(2, **CHEAP)),
@@ -145,7 +145,7 @@ def test_first_biases_and_defaults() -> None:
 
 
 @pytest.mark.slow
-def test_dropout_is_the_same_in_all_steps() -> None:
+def test_dropout_is_equal_in_all_steps() -> None:
     x = constant(np.ones((64, 5, 8), np.float32))
     fixed = {"kernel_initializer": "ones", "return_sequences": True, **CHEAP}
     layer = layers.SimpleRNN(3, "linear", dropout=0.5, use_bias=False, **fixed)
@@ -166,7 +166,7 @@ def test_dropout_is_the_same_in_all_steps() -> None:
 
 
 @pytest.mark.slow
-def test_dropout_of_cells_in_cells_is_the_same_in_all_steps() -> None:
+def test_dropout_of_stacked_cells_is_equal_in_all_steps() -> None:
     class Subclass(layers.SimpleRNNCell):  # type: ignore[misc,unused-ignore]
         def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
             return super().call(inputs, states, training=training)
@@ -201,7 +201,7 @@ def test_dropout_of_cells_in_cells_is_the_same_in_all_steps() -> None:
         assert np.all(off == 8)
 
 
-def test_a_subclass_of_a_cell_is_run_by_its_own_call() -> None:
+def test_cell_subclass_uses_its_own_call() -> None:
     """As `LSTMCell` with layer normalization would do; alone, and in a stack."""
 
     class Doubled(layers.GRUCell):  # type: ignore[misc,unused-ignore]
@@ -268,7 +268,7 @@ def test_unknown_steps_and_mixed_precision() -> None:
         assert (found.shape, found.dtype) == ((2, 2), np.float64)
 
 
-def test_masks_of_outputs() -> None:
+def test_output_masks() -> None:
     from estimatorkit.layers.engine.base import mask_of
 
     words = tf.placeholder(tf.int32, [None, 4])
@@ -324,7 +324,7 @@ def test_errors() -> None:
         layer(tf.zeros([2, 3, 4]))
 
 
-def test_names_of_compat_v1_have_its_defaults() -> None:
+def test_compat_v1_names_have_its_defaults() -> None:
     assert tf.keras.layers.GRU is recurrent_v1.GRU
     assert tf.keras.layers.LSTMCell is recurrent_v1.LSTMCell
     assert tf.keras.layers.Bidirectional is layers.Bidirectional

@@ -1,5 +1,5 @@
-"""Losses, metrics and heads of tensors whose shapes are known when the graph runs: TensorFlow
-2.15.1's values, and its errors.
+"""Losses, metrics and heads of tensors whose shapes are known only at run time, against TensorFlow
+2.15.1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import estimatorkit
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
 from tests.golden.snippets_shapes import MISTAKES, head_losses, look_at
@@ -44,23 +44,23 @@ def _compare(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_ranks_are_matched_when_the_graph_runs() -> None:
+def test_ranks_are_matched_at_run_time() -> None:
     _compare(look_at(tf), GOLDEN["values"])
 
 
 @pytest.mark.slow
-def test_heads_take_a_weight_for_each_step() -> None:
+def test_heads_accept_weight_per_step() -> None:
     _compare(head_losses(tf, estimatorkit), GOLDEN["heads"])
 
 
 @pytest.mark.parametrize("name", sorted(MISTAKES))
-def test_shapes_that_do_not_fit_are_refused(name: str) -> None:
+def test_shape_mismatches_raise(name: str) -> None:
     with pytest.raises(CLASSES[GOLDEN["mistakes"][name]]) as caught:
         MISTAKES[name](tf, estimatorkit)
     assert PHRASES.get(name, "shape") in str(caught.value)
 
 
-def test_a_loss_of_unknown_rank_has_the_gradient_of_the_known_one() -> None:
+def test_loss_of_unknown_rank_has_same_gradient() -> None:
     logits = np.array([[1.0, -2.0], [0.5, 1.0]], np.float32)
     labels, weights = np.array([[1], [0]]), np.array([[0.5], [2.0]], np.float32)
     fed = [tf.placeholder(each.dtype) for each in (labels, logits, weights)]
@@ -75,7 +75,7 @@ def test_a_loss_of_unknown_rank_has_the_gradient_of_the_known_one() -> None:
         np.testing.assert_allclose(one, other, 1e-6)
 
 
-def test_tensorflows_private_functions_of_weights_and_ranks() -> None:
+def test_private_weight_and_rank_functions() -> None:
     from estimatorkit.compat.v1.python.ops import (  # type: ignore[import-not-found]
         confusion_matrix,
         weights_broadcast_ops,

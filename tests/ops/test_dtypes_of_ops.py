@@ -1,4 +1,4 @@
-"""Operations of every dtype against TensorFlow: values, dtypes of results, and refusals."""
+"""Operations of every dtype against TensorFlow: values, result dtypes and errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.snippets_dtypes import DTYPES, ROWS, run
 from tests.sweep import sweep
 

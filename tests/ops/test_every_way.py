@@ -1,4 +1,4 @@
-"""Every op gives the same however its inputs are given, in every dtype that its row accepts.
+"""Every op gives equal results however its inputs are given, in every accepted dtype.
 
 Inputs are fed, constants (which NumPy folds), fed constants, variables, captured by functions,
 elements and blocks of datasets, on a server, exported, and read from a `GraphDef`. The values are
@@ -100,7 +100,11 @@ def _compare(way: str, trials: Sequence[Trial], reference: Sequence[Values]) -> 
 
 def has_numpy(trial: Trial) -> bool:
     row = trial.example.row
-    return row.numpy_kernel is not None and not row.context and row.type not in OTHER_IN_NUMPY
+    return (
+        row.numpy_kernel is not None
+        and not row.placement.context
+        and row.type not in OTHER_IN_NUMPY
+    )
 
 
 def numpy_difference(trial: Trial, found: list[Any]) -> str:
@@ -133,7 +137,7 @@ def _cases(quarter: int, part: int) -> tuple[list[Trial], list[Values]]:
 
 @sweep("part", range(PARTS), quick=1)
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "fed"])
-def test_ways(way: str, part: int) -> None:
+def test_every_way_of_giving_inputs(way: str, part: int) -> None:
     """Each case in three of the ways, or four."""
     trials, reference = _cases(list(WAYS).index(way) % 4, part)
     other = {row for excepted, row in NOT_BUILT if excepted == way} | OTHERWISE.keys()
@@ -141,6 +145,7 @@ def test_ways(way: str, part: int) -> None:
     _compare(way, [trials[at] for at in kept], [reference[at] for at in kept])
 
 
+@pytest.mark.slow
 @sweep("part", range(2), quick=1)
 def test_every_dtype(part: int) -> None:
     """One in eighty: constants are what is fed, and that is what NumPy computes."""

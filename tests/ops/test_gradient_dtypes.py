@@ -1,4 +1,4 @@
-"""The gradients of every row in each dtype that it accepts, many rows in one run.
+"""The gradients of every row in each accepted dtype, many rows per run.
 
 `test_ops` compares those of float64 with central differences. Here those of narrower floats are
 compared with float64's, and those of complex numbers, of the rows whose cases are real, with

@@ -1,4 +1,4 @@
-"""Which ops are differentiable: those that are in TensorFlow, and where it raises, we raise."""
+"""Which ops are differentiable: errors are raised where TensorFlow raises them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.ops.control.defun import Defun
 from estimatorkit.core import registry
-from estimatorkit.ops.control.defun import Defun
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "gradient_registry.json").read_text("utf-8")
@@ -39,21 +39,21 @@ def _differentiable(type_: str) -> bool:
     return registry.lookup(type_).gradient not in (None, "undefined")
 
 
-def test_every_gradient_of_tensorflow_is_there() -> None:
+def test_every_tensorflow_gradient_exists() -> None:
     assert {type_ for type_ in OURS if GOLDEN[type_] and not _differentiable(type_)} == FEWER
 
 
-def test_more_gradients_than_tensorflow_has() -> None:
+def test_gradients_that_tensorflow_lacks() -> None:
     assert {type_ for type_ in OURS if not GOLDEN[type_] and _differentiable(type_)} == MORE
 
 
-def test_where_an_error_is_raised_tensorflow_has_no_gradient() -> None:
+def test_ops_without_gradient_match_tensorflow() -> None:
     undefined = [type_ for type_ in OURS if registry.lookup(type_).gradient == "undefined"]
     assert undefined
     assert {GOLDEN[type_] for type_ in undefined} == {None}
 
 
-def test_an_op_without_gradient_raises_when_it_is_differentiated() -> None:
+def test_differentiating_op_without_gradient_raises() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [3])
         values = tf.unique(x).y
@@ -93,7 +93,7 @@ def test_imported_graphs_keep_custom_gradients(function: Any, slope: float) -> N
         assert session.run(gradient, {x: 2.0}) == slope
 
 
-def test_where_a_custom_gradient_is_not_known_differentiating_is_an_error() -> None:
+def test_unknown_custom_gradient_raises() -> None:
     with tf.Graph().as_default() as original:
         tf.identity(_steep(tf.placeholder(tf.float32, [], "x")), "y")
     definition = original.as_graph_def()

@@ -209,13 +209,13 @@ def available(name: str) -> bool:
     return True
 
 
-def test_snippets_wait_only_for_names_that_are_not_there() -> None:
+def test_pending_snippets_need_missing_names() -> None:
     come = [name for name in LATER if available(name)]
     assert not come, f"{come} are there: take them and what waits for them out of LATER"
     assert set(DEFAULT_NAMES) | set(SNIPPETS) | set(ERRORS) >= WAITING
 
 
-def test_every_difference_is_one() -> None:
+def test_listed_differences_are_real() -> None:
     """The lists of differences name only what is there, and what does differ."""
     for expression, (ours, _) in DIFFERENT_NAMES.items():
         assert GOLDEN["default_names"][expression][0] != ours
@@ -229,7 +229,7 @@ def test_every_difference_is_one() -> None:
     assert set(WORDS) | set(DIFFERENT_ERRORS) | {"device_that_is_not_a_device"} == set(ERRORS)
 
 
-def test_variables_make_the_operations_that_checkpoints_and_graphs_show() -> None:
+def test_variables_create_tensorflow_operations() -> None:
     with tf.Graph().as_default() as made_graph, tf.variable_scope("s"):
         tf.get_variable("v", [2, 3])
         names = {operation.name for operation in made_graph.get_operations()}

@@ -103,11 +103,11 @@ class Example(NamedTuple):
 
     @property
     def attrs(self) -> dict[str, Any]:
-        return {**self.case.attrs, **({"_seed": (1, 2)} if self.row.random else {})}
+        return {**self.case.attrs, **({"_seed": (1, 2)} if self.row.semantics.random else {})}
 
     @property
     def static(self) -> tuple[int, ...]:
-        return self.row.static_positions(self.case.attrs)
+        return self.row.semantics.static_positions(self.case.attrs)
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
@@ -129,7 +129,11 @@ def cases(row: OpDef) -> Sequence[Case]:
 
 def examples(*, state: bool = False, random: bool = False) -> Iterator[Any]:
     for row in rows():
-        if bool(row.updates) == state and row.random == random and row.type not in ELSEWHERE:
+        if (
+            bool(row.semantics.updates) == state
+            and row.semantics.random == random
+            and row.type not in ELSEWHERE
+        ):
             for index, case in enumerate(cases(row)):
                 yield pytest.param(Example(row, case), id=f"{row.type}-{index}")
 
@@ -154,7 +158,7 @@ def reads_a_handle(example: Example) -> bool:
 def expected_outputs(example: Example) -> tuple[NDArray[Any], ...]:
     row, case = example.row, example.case
     found = [] if case.expected is None else [case.expected]
-    if row.numpy_kernel is not None and not row.context:
+    if row.numpy_kernel is not None and not row.placement.context:
         found.append(row.numpy_kernel(*example.arrays, **case.attrs))
     assert found, "a case needs `expected` or a numpy_kernel"
     outputs = [
@@ -207,21 +211,21 @@ def test_value(example: Example) -> None:
         array = as_array(value)
         assert spec.dtype.numpy_dtype == array.dtype
         assert spec.shape.is_compatible_with(array.shape)
-        free = example.row.type in UNKNOWN_SHAPES or example.row.where == "host"
+        free = example.row.type in UNKNOWN_SHAPES or example.row.placement.where == "host"
         assert spec.shape.is_fully_defined() or free
         assert array.shape == wanted.shape
         compare(array, wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int64", "bool"])
-@sweep("type_", sorted({row.type for row in rows() if row.where != "host"}), quick=100)
-def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
+@sweep("type_", sorted({row.type for row in rows() if row.placement.where != "host"}), quick=100)
+def test_kernel_dtype_matches_inference(type_: str, dtype: str) -> None:
     """Within a segment nothing converts: a kernel that promotes would change what follows.
 
     What a kernel cannot take, the row must refuse.
     """
     row = registry.lookup(type_)
-    if row.random or row.updates or type_ in ELSEWHERE:
+    if row.semantics.random or row.semantics.updates or type_ in ELSEWHERE:
         return
     if type_ == "VectorJacobianProduct" and not as_dtype(dtype).is_floating:
         return  # made by `gradients`, which gives it floats
@@ -266,7 +270,7 @@ def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
     [
         parameter
         for parameter in examples()
-        if parameter.values[0].row.where != "host" and len(parameter.values[0].arrays) > 1
+        if parameter.values[0].row.placement.where != "host" and len(parameter.values[0].arrays) > 1
     ],
 )
 def test_constants_beside_computed_values(example: Example) -> None:
@@ -435,7 +439,7 @@ def along(found: Sequence[Any], direction: dict[int, NDArray[Any]], wanted: list
 @sweep("example", list(examples(state=True)), quick=8)
 def test_state_op(example: Example) -> None:
     """The variables and the outputs hold the new values, and runs add up."""
-    at = example.row.updated_positions(example.attrs)
+    at = example.row.semantics.updated_positions(example.attrs)
     expected = expected_outputs(example)
     with Graph().as_default(), Session() as session:
         variables = {position: Variable(example.arrays[position]) for position in at}

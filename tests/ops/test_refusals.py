@@ -1,5 +1,5 @@
-"""What TensorFlow 2.15.1 refuses in `tf.nn`, `tf.losses` and `tf.metrics`, and where shapes are
-known at run time only, is refused here, with the same class of error.
+"""Arguments that TensorFlow 2.15.1 refuses in `tf.nn`, `tf.losses` and `tf.metrics` raise here too,
+with the same class of error, also if shapes are known at run time only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _run(name: str) -> object:
 
 
 @pytest.mark.parametrize("name", sorted(_EVERY))
-def test_it_is_refused_with_the_same_error(name: str) -> None:
+def test_raises_same_error_class(name: str) -> None:
     error = error_of(lambda: _run(name))
     assert error is not None
     assert error["class"] == GOLDEN["errors"][name]["class"]

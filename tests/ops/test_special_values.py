@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.snippets_special_values import DTYPES, KINDS, depths, outcome, points, stored
 from tests.sweep import sweep
 
@@ -120,7 +120,7 @@ def deepest(kind: str, dtype: str, refused: dict[str, str]) -> str | None:
         *((kind, dtype, "fed") for dtype in FED for kind in KINDS),
         *((kind, dtype, "constant") for dtype in DTYPES for kind in KINDS),
     ],
-    quick=6,
+    quick=3,
 )
 def test_special_values(kind: str, dtype: str, way: str) -> None:
     tensors, errors = golden()

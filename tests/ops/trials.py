@@ -1,4 +1,4 @@
-"""What `test_every_way` tries: the examples of the rows with other dtypes and other values."""
+"""The trials of `test_every_way`: examples of the rows with other dtypes and values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import ALL, DType, as_dtype
 from estimatorkit.core.tensor import Tensor

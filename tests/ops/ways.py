@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
+from estimatorkit.compat.ops.control.defun import Defun
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator import load_predictor
-from estimatorkit.ops.control.defun import Defun
 from tests.distribute.processes import free_cluster, known_token
 from tests.ops.test_ops import fed
 from tests.ops.trials import Trial
@@ -152,7 +152,7 @@ def _by_batch_and_map(trials: Sequence[Trial], session: Any) -> list[Values]:
     lengths: list[int] = []
 
     def built(trial: Trial, blocks: Sequence[Tensor]) -> list[Tensor]:
-        if trial.example.row.elementwise and len(blocks) == 1:
+        if trial.example.row.batching.elementwise and len(blocks) == 1:
             return [each[1] for each in trial.build(blocks)]
         return trial.build([block[1] for block in blocks])
 

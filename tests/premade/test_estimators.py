@@ -1,4 +1,4 @@
-"""Premade estimators as users meet them: signatures, defaults, training, and errors."""
+"""Premade estimators: signatures, defaults, training and errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ COLUMNS = [numeric_column("x")]
 @pytest.mark.parametrize(
     ("version", "name"), [(version, name) for version, found in CLASSES.items() for name in found]
 )
-def test_constructors_have_tensorflows_arguments_and_defaults(version: str, name: str) -> None:
+def test_constructor_arguments_match_tensorflow(version: str, name: str) -> None:
     parameters = list(inspect.signature(CLASSES[version][name]).parameters.values())
     found = []
     for parameter in parameters:
@@ -63,7 +63,7 @@ def test_constructors_have_tensorflows_arguments_and_defaults(version: str, name
 @pytest.mark.parametrize(
     "method", ["loss", "predictions", "metrics", "update_metrics", "create_estimator_spec"]
 )
-def test_heads_methods_have_tensorflows_arguments(name: str, method: str) -> None:
+def test_head_method_arguments_match_tensorflow(name: str, method: str) -> None:
     parameters = list(inspect.signature(getattr(CLASSES["v2"][name], method)).parameters)[1:]
     expected = [parameter for parameter, *_ in SIGNATURES["v2"][f"{name}.{method}"]]
     assert parameters[: len(expected)] == expected
@@ -77,7 +77,7 @@ def input_of(labels: Any, **features: Any) -> Callable[[], Dataset]:
     return input_fn
 
 
-def test_a_classifier_trains_evaluates_and_predicts(tmp_path: Path) -> None:
+def test_classifier_trains_evaluates_and_predicts(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     x = random.normal(size=200).astype(np.float32)
     labels = np.where(x > 0, "yes", "no").astype(object)
@@ -107,7 +107,7 @@ def test_a_classifier_trains_evaluates_and_predicts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_wrong_labels_stop_training_and_nothing_wrong_is_saved(tmp_path: Path) -> None:
+def test_invalid_labels_stop_training_before_saving(tmp_path: Path) -> None:
     estimator = linear.LinearClassifier(COLUMNS, tmp_path, n_classes=3)
     with pytest.raises(InvalidArgumentError, match="minimum 2, maximum 3"):
         estimator.train(input_of(np.array([0, 1, 2, 3])))
@@ -116,14 +116,14 @@ def test_wrong_labels_stop_training_and_nothing_wrong_is_saved(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_wrong_labels_stop_an_evaluation(tmp_path: Path) -> None:
+def test_invalid_labels_stop_evaluation(tmp_path: Path) -> None:
     estimator = linear.LinearClassifier(COLUMNS, tmp_path, n_classes=3)
     estimator.train(input_of(np.array([0, 1, 2, 0])))
     with pytest.raises(InvalidArgumentError, match="Labels must be <= n_classes - 1"):
         estimator.evaluate(input_of(np.array([0, 1, 2, 3])))
 
 
-def test_labels_that_are_not_in_the_vocabulary_stop_training(tmp_path: Path) -> None:
+def test_labels_outside_vocabulary_stop_training(tmp_path: Path) -> None:
     estimator = linear.LinearClassifier(
         COLUMNS, tmp_path, n_classes=3, label_vocabulary=["a", "b", "c"]
     )
@@ -131,7 +131,7 @@ def test_labels_that_are_not_in_the_vocabulary_stop_training(tmp_path: Path) -> 
         estimator.train(input_of(np.array(["a", "b", "c", "d"], object)))
 
 
-def test_a_baseline_needs_features_only_for_the_size_of_the_batch(tmp_path: Path) -> None:
+def test_baseline_uses_features_only_for_batch_size(tmp_path: Path) -> None:
     labels = np.array([1.0, 3.0, 5.0, 3.0], np.float32)
     words = np.array(["a", "b", "c", "d"], object)
     estimator = baseline.BaselineRegressor(tmp_path, optimizer="SGD")
@@ -140,7 +140,7 @@ def test_a_baseline_needs_features_only_for_the_size_of_the_batch(tmp_path: Path
     assert abs(row["predictions"][0] - 3.0) < 0.7
 
 
-def test_dropout_is_for_training_only(tmp_path: Path) -> None:
+def test_dropout_only_in_training(tmp_path: Path) -> None:
     estimator = dnn.DNNRegressor([64], COLUMNS, tmp_path, dropout=0.5, optimizer="SGD")
     features = {"x": np.array([1.0, 2.0], np.float32)}
     values = {}
@@ -159,7 +159,7 @@ def test_dropout_is_for_training_only(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, [[64 * 0.5 + 0.5], [64 * 0.75 + 0.5]])
 
 
-def test_an_activation_of_none_makes_a_linear_network(tmp_path: Path) -> None:
+def test_activation_none_is_linear(tmp_path: Path) -> None:
     estimator = dnn.DNNRegressor([5], COLUMNS, tmp_path, activation_fn=None)
     with Graph().as_default(), Session() as session:
         features = {"x": np.array([-2.0, 0.0, 2.0], np.float32)}
@@ -191,7 +191,7 @@ def test_an_activation_of_none_makes_a_linear_network(tmp_path: Path) -> None:
         (lambda: baseline.BaselineRegressor(label_dimension=0), "Invalid label_dimension 0."),
     ],
 )
-def test_constructors_refuse_what_does_not_fit_at_once(make: Any, message: str) -> None:
+def test_constructors_validate_arguments(make: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         make()
     assert message in str(caught.value)
@@ -205,7 +205,7 @@ def test_constructors_refuse_what_does_not_fit_at_once(make: Any, message: str) 
         ("DNNLinearCombinedEstimator", "input_layer_partitioner"),
     ],
 )
-def test_a_partitioner_of_version_1_cuts_the_tables_of_the_inputs(
+def test_version_1_partitioner_splits_input_tables(
     name: str, argument: str, tmp_path: Path
 ) -> None:
     words = estimatorkit.feature_column.categorical_column_with_hash_bucket("word", 5)
@@ -242,7 +242,7 @@ def test_a_partitioner_of_version_1_cuts_the_tables_of_the_inputs(
         assert any(slot.startswith(f"{key}/") for slot in slots), key
 
 
-def test_several_parameter_servers_cut_the_large_tables_of_version_1(
+def test_version_1_large_tables_are_split_by_parameter_servers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = {"type": "worker", "index": 0}
@@ -265,7 +265,7 @@ def test_several_parameter_servers_cut_the_large_tables_of_version_1(
     assert shapes[f"{weights}/small/weights/part_0"] == [5, 1]
 
 
-def test_two_parts_of_one_model_need_columns(tmp_path: Path) -> None:
+def test_combined_model_needs_columns(tmp_path: Path) -> None:
     make = estimatorkit.estimator.DNNLinearCombinedRegressor
     for arguments, message in (
         ({}, "Either linear_feature_columns or dnn_feature_columns must be defined."),
@@ -281,7 +281,7 @@ def test_two_parts_of_one_model_need_columns(tmp_path: Path) -> None:
         estimatorkit.estimator.BaselineEstimator("binary", tmp_path)
 
 
-def test_operations_of_a_premade_model_are_made_at_a_line_of_the_program(tmp_path: Path) -> None:
+def test_operations_name_user_line(tmp_path: Path) -> None:
     class Sources(SessionRunHook):
         def begin(self) -> None:
             operations = get_default_graph().get_operations()

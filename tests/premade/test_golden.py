@@ -128,10 +128,8 @@ def as_here(name: str) -> str | None:
     return "/".join([*rest[:-1], SLOTS[optimizer, rest[-1]]])
 
 
-@sweep("name", CASES, quick=4)
-def test_training_evaluation_and_prediction_agree_with_tensorflow(
-    name: str, tmp_path: Path
-) -> None:
+@sweep("name", CASES, quick=2)
+def test_training_evaluation_and_prediction_match_tensorflow(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     estimator = estimator_of(case, tmp_path)
     steps = STEPS.get(name, ABOUT["steps"])

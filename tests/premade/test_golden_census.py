@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as tf_v1
+import estimatorkit as tf_v1
 from estimatorkit.keras import optimizers as keras_optimizers
 from tests.golden import snippets_premade as snippets
 from tests.premade import model_graphs as graphs
@@ -73,7 +73,7 @@ def taken(values: Any, rows: Any) -> Any:
 
 
 @sweep("name", snippets.CASES, quick=1)
-def test_trainings_agree_with_tensorflow(name: str, tmp_path: Path) -> None:
+def test_training_matches_tensorflow(name: str, tmp_path: Path) -> None:
     case, facts = snippets.CASES[name], FACTS["cases"][name]
     estimator = case.build(TF, tmp_path)
     data = snippets.data_of(case, ROWS)

@@ -1,5 +1,5 @@
-"""Names in the graphs of premade estimators against TensorFlow 2.15.1: they are what hooks, servers
-and TensorBoard ask for.
+"""Names in the graphs of premade estimators match TensorFlow 2.15.1: hooks, servers and TensorBoard
+use them.
 
 Differs by intent: version 2's metrics have names of their own (`head/metrics/<key>/value`), where
 TensorFlow numbers what Keras leaves unnamed; graphs of prediction have no summaries.
@@ -23,7 +23,7 @@ GOLDEN = json.loads((FOLDER / "premade_names.json").read_text())
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_names_are_tensorflows(version: str) -> None:
+def test_names_match_tensorflow(version: str) -> None:
     found = json.loads(json.dumps(graphs(tf, tf_v1, version)))
     golden = GOLDEN[version]
     assert set(found) == set(golden)
@@ -80,7 +80,7 @@ def test_hooks_find_tensors_by_name(tmp_path: Path) -> None:
     assert [each["average_loss"] for each in shown] == [each["average_loss"] for each, _ in losses]
 
 
-def test_each_head_has_a_summary_of_its_loss() -> None:
+def test_each_head_has_a_loss_summary() -> None:
     head = tf.estimator.MultiHead(
         [tf.estimator.BinaryClassHead(name="a"), tf.estimator.RegressionHead(name="b")]
     )

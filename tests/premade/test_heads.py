@@ -96,7 +96,7 @@ def test_multi_class_loss_and_metrics(shape: tuple[int, ...]) -> None:
     ("reduction", "divisor"),
     [("sum", 1.0), ("SUM_OVER_BATCH_SIZE", 3.0), ("auto", 3.0), ("mean", 3.5)],
 )
-def test_reductions_of_the_loss(reduction: str, divisor: float) -> None:
+def test_loss_reductions(reduction: str, divisor: float) -> None:
     labels = np.array([0, 2, 0])
     head = MultiClassHead(3, weight_column=numeric_column("w"), loss_reduction=reduction)
     total = (cross_entropies(THREE, labels) * WEIGHTS).sum()
@@ -105,7 +105,7 @@ def test_reductions_of_the_loss(reduction: str, divisor: float) -> None:
     )
 
 
-def test_binary_metrics_have_tensorflows_keys_and_values() -> None:
+def test_binary_metrics_match_tensorflow() -> None:
     head = BinaryClassHead(thresholds=[0.25, 0.5], name="h")
     labels = np.array([1, 1, 0])
     loss, metrics = evaluated(head, ONE, labels, regularization_losses=[filling.ones([])])
@@ -138,14 +138,14 @@ def test_binary_metrics_have_tensorflows_keys_and_values() -> None:
     "labels",
     [np.array([1, 0, 1], np.int32), np.array([True, False, True]), np.array([1.0, 0.0, 1.0])],
 )
-def test_binary_labels_may_be_integers_bools_or_floats(labels: Any) -> None:
+def test_binary_label_dtypes(labels: Any) -> None:
     expected = np.log1p(np.exp([-0.5, -1.5, -2.0])).mean()
     np.testing.assert_allclose(run(BinaryClassHead().loss(labels, ONE)), expected, rtol=1e-6)
     check_steps()
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16, np.uint32])
-def test_labels_of_several_classes_may_be_any_integers(dtype: Any) -> None:
+def test_multi_class_label_dtypes(dtype: Any) -> None:
     """MNIST's are bytes; TensorFlow's cross-entropy refuses them."""
     logits = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 0.0]], np.float32)
     losses = [run(MultiClassHead(3).loss(np.array([2, 1], of), logits)) for of in (dtype, np.int64)]
@@ -153,7 +153,7 @@ def test_labels_of_several_classes_may_be_any_integers(dtype: Any) -> None:
     check_steps()
 
 
-def test_regression_loss_and_metrics_with_a_weight_for_each_label() -> None:
+def test_regression_loss_and_metrics_with_weight_per_label() -> None:
     logits = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
     labels = np.array([[0, 2], [5, 1]])
     weights = np.array([[1.0, 2.0], [0.5, 1.0]], np.float32)
@@ -171,7 +171,7 @@ def test_regression_loss_and_metrics_with_a_weight_for_each_label() -> None:
 
 
 @pytest.mark.parametrize("kind", ["binary", "multi", "regression"])
-def test_a_weight_of_n_is_an_example_n_times(kind: str) -> None:
+def test_weight_n_equals_n_examples(kind: str) -> None:
     random = np.random.default_rng(3)
     weights = random.integers(0, 4, 12)
     head, width = {
@@ -190,7 +190,7 @@ def test_a_weight_of_n_is_an_example_n_times(kind: str) -> None:
         np.testing.assert_allclose(weighted[1][key], value, rtol=1e-5, err_msg=key)
 
 
-def test_a_loss_fn_is_given_what_it_asks_for() -> None:
+def test_loss_fn_gets_requested_arguments() -> None:
     def loss_fn(labels: Any, logits: Any, features: Any, loss_reduction: str) -> Any:
         assert loss_reduction == "weighted_sum"
         return elementwise.abs(logits - labels) * features["scale"]
@@ -218,7 +218,7 @@ def test_a_loss_fn_is_given_what_it_asks_for() -> None:
 # -- predictions
 
 
-def test_predictions_name_classes_by_the_vocabulary() -> None:
+def test_predictions_use_vocabulary() -> None:
     head = MultiClassHead(3, label_vocabulary=["a", "b", "ü"])
     found = run(head.predictions(THREE))
     assert list(found) == [
@@ -233,7 +233,7 @@ def test_predictions_name_classes_by_the_vocabulary() -> None:
         head.predictions(THREE, ["clases"])
 
 
-def test_neither_training_nor_evaluation_names_classes() -> None:
+def test_class_names_only_in_predictions() -> None:
     weight = Variable(np.ones([3, 3], np.float32))
     head = MultiClassHead(3, label_vocabulary=["a", "b", "c"])
     labels = builtin_ops.placeholder("string", [None])
@@ -263,7 +263,7 @@ def trained(**arguments: Any) -> EstimatorSpec:
     return RegressionHead().create_estimator_spec({}, ModeKeys.TRAIN, logits, ONE, **arguments)
 
 
-def test_update_ops_run_with_each_step_given_or_collected() -> None:
+def test_update_ops_run_with_each_step() -> None:
     count = Variable(0, trainable=False)
     graph = get_default_graph()
     graph.add_to_collection(GraphKeys.UPDATE_OPS, count.assign_add(1).op)
@@ -277,7 +277,7 @@ def test_update_ops_run_with_each_step_given_or_collected() -> None:
         assert session.run(count) == 1
 
 
-def test_exactly_one_way_to_train_is_needed() -> None:
+def test_exactly_one_way_to_train() -> None:
     optimizer = GradientDescentOptimizer(0.1)
     with pytest.raises(ValueError, match="train_op_fn and optimizer cannot both be None"):
         trained()
@@ -320,21 +320,21 @@ def test_labels_from_one_are_recognized() -> None:
         (RegressionHead(), [0.0, np.nan, np.inf], ("Labels must be finite", "received: 2 NaN")),
     ],
 )
-def test_labels_out_of_range_stop_the_step(head: Head, labels: Any, parts: Sequence[str]) -> None:
+def test_out_of_range_labels_stop_step(head: Head, labels: Any, parts: Sequence[str]) -> None:
     text = failing_step(head, THREE if isinstance(head, MultiClassHead) else ONE, labels)
     for part in parts:
         assert part in text
 
 
 @pytest.mark.parametrize("weight", [-1.0, np.nan])
-def test_weights_that_are_none_stop_the_step(weight: float) -> None:
+def test_invalid_weights_stop_step(weight: float) -> None:
     weights = np.array([1.0, weight, 1.0], np.float32)
     text = failing_step(RegressionHead(weight_column="w"), ONE, ONE, {"w": weights})
     assert "weights in column 'w' must be >= 0" in text
     assert f"received: {weight:g} in a batch" in text
 
 
-def test_a_check_finds_the_step_of_a_call_that_is_wrong() -> None:
+def test_check_finds_failing_step_of_call() -> None:
     MultiClassHead(3).loss(np.array([0, 1, 2]), THREE)
     (check,) = step_checks(get_default_graph())
     check.check([np.array([0, 0, 1]), np.array([2, 1, 2])])
@@ -342,7 +342,7 @@ def test_a_check_finds_the_step_of_a_call_that_is_wrong() -> None:
         check.check([np.array([0, 1, 0]), np.array([2, 5, 2])])
 
 
-def test_an_unknown_label_is_named_with_the_nearest() -> None:
+def test_unknown_label_suggests_nearest() -> None:
     head = MultiClassHead(3, label_vocabulary=["setosa", "versicolor", "virginica"])
     loss = head.loss(np.array(["setosa", "versicolour", "setosa"]), THREE)
     with pytest.raises(InvalidArgumentError) as caught:
@@ -352,7 +352,7 @@ def test_an_unknown_label_is_named_with_the_nearest() -> None:
     assert "did you mean 'versicolor'?" in text
 
 
-def test_labels_of_another_batch_are_not_broadcast() -> None:
+def test_labels_of_other_batch_size_are_not_broadcast() -> None:
     labels, logits = (
         builtin_ops.placeholder("int64", [None]),
         builtin_ops.placeholder("float32", [None, 1]),
@@ -366,7 +366,7 @@ def test_labels_of_another_batch_are_not_broadcast() -> None:
 
 
 @pytest.mark.parametrize("type_", ["LabelIds", "ClassNames", "AllClassNames"])
-def test_ops_on_strings_do_what_their_rows_say(type_: str) -> None:
+def test_string_ops_match_their_rows(type_: str) -> None:
     row = registry.lookup(type_)
     for case in row.cases():
         inputs = [
@@ -374,7 +374,7 @@ def test_ops_on_strings_do_what_their_rows_say(type_: str) -> None:
         ]
         output = registry.output(type_, inputs, dict(case.attrs))
         found = run(output, dict(zip(inputs, case.inputs, strict=True)))
-        assert (row.where, row.gradient) == ("host", None)
+        assert (row.placement.where, row.gradient) == ("host", None)
         assert output.dtype == found.dtype
         assert output.shape.is_compatible_with(found.shape)
         assert found.tolist() == case.expected.tolist()
@@ -420,13 +420,13 @@ def test_ops_on_strings_do_what_their_rows_say(type_: str) -> None:
         ),
     ],
 )
-def test_labels_that_do_not_fit_are_refused(head: Head, labels: Any, message: str) -> None:
+def test_mismatched_labels_raise(head: Head, labels: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         head.loss(labels, THREE)
     assert message in str(caught.value)
 
 
-def test_logits_and_weights_that_do_not_fit_are_refused() -> None:
+def test_mismatched_logits_and_weights_raise() -> None:
     head = MultiClassHead(3, weight_column="w")
     labels = np.zeros([3], np.int64)
     for features, message in (
@@ -459,13 +459,13 @@ def test_logits_and_weights_that_do_not_fit_are_refused() -> None:
         (lambda: RegressionHead(0), "Invalid label_dimension 0."),
     ],
 )
-def test_constructors_refuse_what_does_not_fit(make: Any, message: str) -> None:
+def test_constructors_validate_arguments(make: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         make()
     assert message in str(caught.value)
 
 
-def test_a_plain_run_looks_at_the_labels_that_it_computes_with() -> None:
+def test_session_run_checks_labels() -> None:
     head = MultiClassHead(3, weight_column="w")
     labels, weights = builtin_ops.placeholder("int64"), builtin_ops.placeholder("float32")
     loss = head.loss(labels, THREE, {"w": weights})
@@ -483,7 +483,7 @@ def test_a_plain_run_looks_at_the_labels_that_it_computes_with() -> None:
         assert session.run(classes).shape == (3, 1)
 
 
-def test_the_number_of_classes_may_be_a_constant() -> None:
+def test_constant_number_of_classes() -> None:
     assert MultiClassHead(constant(3)).logits_dimension == 3
     with pytest.raises(ValueError, match="n_classes must be > 2"):
         MultiClassHead(constant(2))
@@ -497,7 +497,7 @@ def test_trainable_variables_are_a_list() -> None:
         )
 
 
-def test_a_keras_optimizer_says_by_get_updates_what_a_step_is() -> None:
+def test_keras_get_updates_defines_step() -> None:
     class Own(KerasOptimizer):
         def get_updates(self, loss: Any, params: Any) -> list[Any]:
             assert params == [variable]
@@ -515,7 +515,7 @@ def test_a_keras_optimizer_says_by_get_updates_what_a_step_is() -> None:
             assert session.run(variable) == loss == np.float32(6.5 / 3)
 
 
-def test_labels_of_rank_1_for_several_labels_an_example() -> None:
+def test_rank_1_multi_labels_raise() -> None:
     labels = builtin_ops.placeholder("float32")
     loss = MultiLabelHead(3).loss(labels, THREE)
     problem = r"labels shape must be \[D0, D1, ... DN, 3\]\..*\[Received shape: \] \[3\]"

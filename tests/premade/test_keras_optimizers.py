@@ -1,4 +1,4 @@
-"""Premade estimators with Keras optimizers: losses, variables and their names are TensorFlow's."""
+"""Premade estimators with Keras optimizers match TensorFlow: losses, variables and names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_trainings_agree_with_tensorflow(name: str, tmp_path: Path) -> None:
+def test_training_matches_tensorflow(name: str, tmp_path: Path) -> None:
     case, optimizer = CASES[name], MADE[name]
     assert isinstance(optimizer, Optimizer)
     case = {**case, "arguments": {**case["arguments"], "optimizer": lambda: optimizer}}

@@ -1,4 +1,4 @@
-"""k-means: against TensorFlow and NumPy, choice of centers, resuming, errors."""
+"""k-means against TensorFlow and NumPy: initial centers, resuming, errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as tf_v1
+import estimatorkit as tf_v1
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.premade.kmeans import KMeansClustering
@@ -45,7 +45,7 @@ TENSORFLOW: dict[str, Any] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", TENSORFLOW)
-def test_full_batches_agree_with_tensorflow(metric: str, tmp_path: Path) -> None:
+def test_full_batch_matches_tensorflow(metric: str, tmp_path: Path) -> None:
     model = KMeansClustering(
         3, tmp_path, initial_clusters=INITIAL, distance_metric=metric, use_mini_batch=False
     )
@@ -68,10 +68,9 @@ def test_full_batches_agree_with_tensorflow(metric: str, tmp_path: Path) -> None
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [1, 3])
-def test_mini_batches_move_centers_to_the_means_of_all_points_so_far(
-    delay: int, tmp_path: Path
-) -> None:
+def test_mini_batch_centers_are_running_means(delay: int, tmp_path: Path) -> None:
     model = KMeansClustering(
         3, tmp_path, initial_clusters=INITIAL, mini_batch_steps_per_iteration=delay
     )
@@ -94,15 +93,16 @@ def test_mini_batches_move_centers_to_the_means_of_all_points_so_far(
     np.testing.assert_allclose(model.cluster_centers(), centers, rtol=1e-4)
 
 
-def test_a_center_without_points_stays(tmp_path: Path) -> None:
+def test_empty_center_stays(tmp_path: Path) -> None:
     far = np.array([[0.0, 0.0], [3.0, 3.0], [99.0, 99.0]], np.float32)
     model = KMeansClustering(3, tmp_path, initial_clusters=far, use_mini_batch=False)
     model.train(batches(60), steps=2)
     np.testing.assert_array_equal(model.cluster_centers()[2], far[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("initial", ["random", "kmeans_plus_plus"])
-def test_chosen_centers_are_points_and_their_batch_is_trained_with(
+def test_initial_centers_are_points_and_their_batch_is_trained(
     initial: str, tmp_path: Path
 ) -> None:
     def centers(folder: str, seed: int) -> Any:
@@ -122,7 +122,7 @@ def test_chosen_centers_are_points_and_their_batch_is_trained_with(
     np.testing.assert_array_equal(first, again)
 
 
-def test_centers_come_from_several_batches_where_one_is_too_small(tmp_path: Path) -> None:
+def test_initial_centers_from_several_small_batches(tmp_path: Path) -> None:
     given: list[Any] = []
 
     def choose(points: Any, missing: Any) -> Any:
@@ -136,13 +136,13 @@ def test_centers_come_from_several_batches_where_one_is_too_small(tmp_path: Path
     assert len(given) == 1
 
 
-def test_a_function_that_gives_no_centers_is_an_error_and_not_a_wait(tmp_path: Path) -> None:
+def test_init_function_without_centers_raises(tmp_path: Path) -> None:
     model = KMeansClustering(5, tmp_path, lambda points, missing: points[:0])
     with pytest.raises(InvalidArgumentError, match=r"did not return centers(.|\n)*shape \(0, 2\)"):
         model.train(batches(4), steps=1)
 
 
-def test_random_centers_of_small_batches_stand_at_different_places(tmp_path: Path) -> None:
+def test_random_centers_of_small_batches_differ(tmp_path: Path) -> None:
     points = np.arange(64, dtype=np.float32)[:, None]
     model = KMeansClustering(16, tmp_path, seed=1, mini_batch_steps_per_iteration=100)
     model.train(batches(8, points[:12]), steps=1)  # the second batch: the last four, the first four
@@ -157,7 +157,7 @@ def test_random_centers_of_small_batches_stand_at_different_places(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_plus_plus_takes_points_far_apart_as_the_metric_says(tmp_path: Path) -> None:
+def test_plus_plus_picks_distant_points(tmp_path: Path) -> None:
     """One point stands in another direction; the rest is one direction at several lengths."""
     points = np.array(
         [[1.0, 0.0], [10.0, 0.0], [100.0, 0.0], [1000.0, 0.0], [0.0, 0.1]], np.float32
@@ -174,7 +174,7 @@ def test_plus_plus_takes_points_far_apart_as_the_metric_says(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_features_are_put_side_by_side_or_made_by_columns(tmp_path: Path) -> None:
+def test_features_are_concatenated_or_built_by_columns(tmp_path: Path) -> None:
     features = {"b": POINTS[:, 1], "a": POINTS[:, :1], "word": np.array(["x", "y"] * 30, object)}
     columns = [tf.feature_column.numeric_column(key) for key in "ab"]
     numbers = {key: features[key] for key in "ab"}
@@ -190,13 +190,13 @@ def test_features_are_put_side_by_side_or_made_by_columns(tmp_path: Path) -> Non
         KMeansClustering(3, str(tmp_path / "3")).train(batches(60, features["word"]), steps=1)
 
 
-def test_training_ends_where_the_loss_stays(tmp_path: Path) -> None:
+def test_training_stops_when_loss_converges(tmp_path: Path) -> None:
     model = KMeansClustering(*(3, tmp_path, INITIAL), use_mini_batch=False, relative_tolerance=1e-6)
     model.train(batches(60), steps=100)
     assert 2 < model.get_variable_value("global_step") < 30
 
 
-def test_arguments_are_tensorflows_and_wrong_ones_are_refused(tmp_path: Path) -> None:
+def test_arguments_match_tensorflow_and_are_validated(tmp_path: Path) -> None:
     assert tf_v1.estimator.experimental.KMeans is KMeansClustering
     assert list(inspect.signature(KMeansClustering).parameters) == [
         *("num_clusters", "model_dir", "initial_clusters", "distance_metric", "seed"),

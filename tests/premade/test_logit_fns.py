@@ -1,4 +1,4 @@
-"""Functions from features to logits, and what premade estimators ask of optimizers and features."""
+"""Logit functions, and what premade estimators require of optimizers and features."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def values(*tensors: Any) -> Any:
         return session.run(tensors)
 
 
-def test_a_network_in_the_callers_scope() -> None:
+def test_dnn_in_caller_scope() -> None:
     logit_fn = experimental.dnn_logit_fn_builder(2, (3,), COLUMNS, tf.nn.relu, None, None, False)
     with tf.variable_scope("dnn", initializer=tf.ones_initializer()):
         logits = logit_fn(features={"x": tf.constant([[1.0], [2.0]])}, mode="eval")
@@ -37,7 +37,7 @@ def test_a_network_in_the_callers_scope() -> None:
     ]
 
 
-def test_a_linear_model_in_the_callers_scope() -> None:
+def test_linear_model_in_caller_scope() -> None:
     logit_fn = experimental.linear_logit_fn_builder(2, COLUMNS)
     with tf.variable_scope("linear"):
         logits = logit_fn(features={"x": tf.constant([[1.0], [2.0]])})
@@ -59,12 +59,12 @@ def test_a_linear_model_in_the_callers_scope() -> None:
     ],
 )
 @pytest.mark.parametrize("units", [1.0, "1", None, True])
-def test_units_are_an_integer(build: Any, units: Any) -> None:
+def test_units_must_be_integer(build: Any, units: Any) -> None:
     with pytest.raises(ValueError, match="units must be an int"):
         build(units)
 
 
-def test_a_logit_function_gets_what_it_takes() -> None:
+def test_logit_fn_gets_requested_arguments() -> None:
     features = {"a": tf.constant([[2.0]]), "b": tf.constant([[4.0]])}
     call = experimental.call_logit_fn
     assert call(lambda features, mode: features[mode], features, "b", {}, None) is features["b"]
@@ -92,7 +92,7 @@ def recording(calls: list[dict[str, Any]]) -> Any:
 
 
 @pytest.mark.slow
-def test_arguments_of_minimize_are_tensorflows(tmp_path: Path) -> None:
+def test_minimize_arguments_match_tensorflow(tmp_path: Path) -> None:
     calls: list[dict[str, Any]] = []
     one = tf_v1.estimator.DNNClassifier([2], COLUMNS, tmp_path / "1", optimizer=recording(calls))
     one.train(rows)
@@ -114,7 +114,7 @@ def test_arguments_of_minimize_are_tensorflows(tmp_path: Path) -> None:
     assert both.get_variable_value("global_step") == 3
 
 
-def test_an_optimizer_with_updates_of_its_own(tmp_path: Path) -> None:
+def test_optimizer_with_custom_updates(tmp_path: Path) -> None:
     class Counting(tf.keras.optimizers.legacy.Optimizer):
         def get_updates(self, loss: Any, params: Any) -> list[Any]:
             assert [each.op.name for each in params] == [
@@ -134,7 +134,7 @@ def test_an_optimizer_with_updates_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_baseline_serves_sparse_features(tmp_path: Path) -> None:
+def test_baseline_accepts_sparse_features(tmp_path: Path) -> None:
     def batch() -> Any:
         words = tf.SparseTensor([[0, 0], [1, 0]], ["a", "b"], [2, 1])
         return {"words": words}, tf.constant([[1], [0]])
@@ -152,7 +152,7 @@ def test_a_baseline_serves_sparse_features(tmp_path: Path) -> None:
     assert np.allclose(scores.sum(1), 1.0)
 
 
-def test_the_settings_of_a_saver() -> None:
+def test_saver_def_settings() -> None:
     tf.get_variable("v", [1])
     definition = tf.train.Saver(max_to_keep=3).saver_def
     assert (definition.max_to_keep, definition.version) == (3, definition.V2)

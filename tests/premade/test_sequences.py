@@ -1,4 +1,4 @@
-"""Heads of sequences against the same heads on the steps that count; recurrent estimators."""
+"""Sequence heads against the same heads on unmasked steps; recurrent estimators."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
 
 
 @sweep("reduction", ["sum_over_batch_size", "sum", "mean"], quick=1)
-def test_padding_is_as_if_it_were_not_there(reduction: str) -> None:
+def test_padding_is_ignored(reduction: str) -> None:
     fetches: dict[str, Any] = {}
     for kind, (make, labels) in KINDS.items():
         plain = make(weight_column="w", loss_reduction=reduction)
@@ -81,7 +81,7 @@ def test_padding_is_as_if_it_were_not_there(reduction: str) -> None:
             )
 
 
-def test_labels_may_be_sparse_and_predictions_have_the_mask() -> None:
+def test_sparse_labels_and_masked_predictions() -> None:
     head = SequentialHeadWrapper(estimator.MultiClassHead(3, name="h"), "mask")
     assert head.name == "h_sequential"
     indices = np.argwhere(MASK)
@@ -96,7 +96,7 @@ def test_labels_may_be_sparse_and_predictions_have_the_mask() -> None:
     assert set(spec.export_outputs) == {"serving_default", "classification", "predict"}
 
 
-def test_sparse_labels_must_be_those_of_the_steps_that_count(graph: Graph) -> None:
+def test_sparse_labels_must_match_unmasked_steps(graph: Graph) -> None:
     """TensorFlow says so; a label that was missing would count as class 0."""
     head = SequentialHeadWrapper(estimator.MultiClassHead(3), "mask")
     places = np.argwhere(MASK)
@@ -114,7 +114,7 @@ def test_sparse_labels_must_be_those_of_the_steps_that_count(graph: Graph) -> No
             one.check(values)
 
 
-def test_wrappers_refuse_what_does_not_fit() -> None:
+def test_invalid_wrappers_raise() -> None:
     plain = estimator.RegressionHead(name="a")
     with pytest.raises(ValueError, match="`MultiHead` is not supported"):
         SequentialHeadWrapper(estimator.MultiHead([plain]))
@@ -139,7 +139,7 @@ def test_wrappers_refuse_what_does_not_fit() -> None:
 COLUMN = tf.feature_column.sequence_numeric_column("x")
 
 
-def test_cells_come_from_a_function_or_a_class(tmp_path: Path) -> None:
+def test_cells_from_function_or_class(tmp_path: Path) -> None:
     cells = {
         "function": {"rnn_cell_fn": lambda: tf_cell(3)},
         "class": {"units": [3], "cell_type": tf_cell},
@@ -188,14 +188,14 @@ def token() -> Any:
         ),
     ],
 )
-def test_recurrent_estimators_refuse_what_does_not_fit(make: Any, message: str) -> None:
+def test_invalid_arguments_raise(make: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         make()
     assert message in str(caught.value)
 
 
 @pytest.mark.slow
-def test_a_recurrent_classifier_learns_and_is_loaded_again(tmp_path: Path) -> None:
+def test_recurrent_classifier_learns_and_reloads(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     tokens = random.integers(1, 5, (64, 6))
     tokens[np.arange(6) >= random.integers(1, 7, 64)[:, None]] = -1
@@ -220,7 +220,7 @@ def test_a_recurrent_classifier_learns_and_is_loaded_again(tmp_path: Path) -> No
     assert metrics["global_step"] == 100
 
 
-def test_a_head_with_a_loss_of_its_own_is_refused() -> None:
+def test_head_with_own_loss_is_refused() -> None:
     kind = type("Own", (estimator.RegressionHead,), {"loss": lambda self, *args: 0.0})
     with pytest.raises(ValueError, match="does not call loss of Own"):
         SequentialHeadWrapper(kind())

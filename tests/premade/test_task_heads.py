@@ -1,4 +1,4 @@
-"""Heads for several labels, several tasks, counts and fractions; what heads export; errors."""
+"""Heads for several labels or tasks, counts and fractions; their exports; errors."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def sparse_labels(values: Any) -> SparseTensor:
     ],
     ids=["integers", "bools", "floats", "sparse ids", "sparse names"],
 )
-def test_labels_of_several_classes_in_every_form(labels: Any, vocabulary: Any) -> None:
+def test_multi_label_formats(labels: Any, vocabulary: Any) -> None:
     head = MultiLabelHead(3, "w", label_vocabulary=vocabulary)
     weights = np.array([1.0, 2.0, 0.5], np.float32)
     loss = run(head.loss(labels(), THREE, {"w": weights}))
@@ -99,7 +99,7 @@ def test_labels_of_several_classes_in_every_form(labels: Any, vocabulary: Any) -
     np.testing.assert_allclose(loss, (losses * weights).sum() / 3, rtol=1e-6)
 
 
-def test_classes_of_their_own_metrics_are_named_by_the_vocabulary() -> None:
+def test_per_class_metrics_use_vocabulary() -> None:
     names = ["a", "b", "c"]
     head = MultiLabelHead(
         3, label_vocabulary=names, classes_for_class_based_metrics=["c", "a"], name="h"
@@ -118,7 +118,7 @@ def test_classes_of_their_own_metrics_are_named_by_the_vocabulary() -> None:
     assert predictions["classes"].tolist() == [[b"a", b"b", b"c"]] * 3
 
 
-def test_labels_of_several_classes_that_are_wrong_are_refused() -> None:
+def test_invalid_multi_labels_raise() -> None:
     head = MultiLabelHead(3)
     text = failing_step(head, THREE, MULTI_HOT * 2)
     assert "expected: labels in [0, 1]" in text
@@ -149,13 +149,13 @@ def test_labels_of_several_classes_that_are_wrong_are_refused() -> None:
         ),
     ],
 )
-def test_constructors_of_multi_label_heads_refuse(arguments: Any, message: str) -> None:
+def test_multi_label_constructor_errors(arguments: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         MultiLabelHead(**{"n_classes": 3, **arguments})
     assert message in str(caught.value)
 
 
-def test_the_row_of_label_indicators_does_what_it_says() -> None:
+def test_label_indicator_op() -> None:
     row = registry.lookup("LabelIndicator")
     (case,) = row.cases()
     inputs = [builtin_ops.placeholder(each.dtype, each.shape) for each in case.inputs]
@@ -168,7 +168,7 @@ def test_the_row_of_label_indicators_does_what_it_says() -> None:
 # -- counts and fractions
 
 
-def test_counts_and_fractions_have_their_losses_and_means() -> None:
+def test_poisson_and_logistic_losses_and_means() -> None:
     counts, fractions = np.array([2.0, 0.0, 5.0]), np.array([0.2, 1.0, 0.0])
     heads = {
         "full": (PoissonRegressionHead(), counts),
@@ -195,7 +195,7 @@ def test_counts_and_fractions_have_their_losses_and_means() -> None:
         assert set(specs[key].eval_metric_ops) == {"average_loss", "label/mean", "prediction/mean"}
 
 
-def test_fractions_outside_0_and_1_stop_the_step() -> None:
+def test_fractions_outside_0_and_1_stop_step() -> None:
     assert "labels in [0, 1]" in failing_step(LogisticRegressionHead(), ONE, np.array([0, 1.5, 1]))
 
 
@@ -211,7 +211,7 @@ TASK_LABELS = {"a": np.array([1, 0, 1]), "b": np.array([[0.0, 1.0], [1.0, 1.0], 
 
 
 @pytest.mark.parametrize("split", [True, False])
-def test_losses_are_weighted_and_metrics_and_predictions_kept_apart(split: bool) -> None:
+def test_losses_are_weighted_and_outputs_are_prefixed(split: bool) -> None:
     logits = {"a": THREE[:, :1], "b": THREE[:, 1:]} if split else THREE
     head = tasks(head_weights=[2.0, 0.5])
     assert (head.name, head.logits_dimension) == ("a_b", 3)
@@ -233,7 +233,7 @@ def test_losses_are_weighted_and_metrics_and_predictions_kept_apart(split: bool)
     assert ("a", "logistic") in predictions
 
 
-def test_tasks_are_trained_in_one_step() -> None:
+def test_tasks_train_in_one_step() -> None:
     head = tasks()
     scale = Variable(np.float32(1.0))
     spec = head.create_estimator_spec(
@@ -247,7 +247,7 @@ def test_tasks_are_trained_in_one_step() -> None:
     assert [segment.place for segment in plan.segments] == ["device"]
 
 
-def test_tasks_that_do_not_fit_are_refused() -> None:
+def test_invalid_tasks_raise() -> None:
     head = tasks()
     for labels, logits, message in (
         (TASK_LABELS, THREE[:, :2], r"individual logits dimensions: \[1, 2\]"),
@@ -286,7 +286,7 @@ def test_tasks_that_do_not_fit_are_refused() -> None:
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_heads_export_what_tensorflow_does(head: Head, kinds: dict[str, str]) -> None:
+def test_exports_match_tensorflow(head: Head, kinds: dict[str, str]) -> None:
     classes = {"C": ClassificationOutput, "R": RegressionOutput}
     logits = THREE if head.logits_dimension == 3 else ONE
     spec = head.create_estimator_spec({}, ModeKeys.PREDICT, logits)
@@ -304,7 +304,7 @@ def test_heads_export_what_tensorflow_does(head: Head, kinds: dict[str, str]) ->
         assert names[0].tolist() == [str(n).encode() for n in range(names.shape[1])]
 
 
-def test_the_first_of_several_heads_is_served_by_default() -> None:
+def test_first_of_several_heads_is_served_by_default() -> None:
     spec = tasks().create_estimator_spec({}, ModeKeys.PREDICT, THREE)
     outputs = spec.export_outputs
     assert set(outputs) == {
@@ -317,7 +317,7 @@ def test_the_first_of_several_heads_is_served_by_default() -> None:
     assert {"a/logistic", "b/predictions"} <= set(outputs["predict"].outputs)
 
 
-def test_neither_training_nor_evaluation_exports() -> None:
+def test_exports_only_in_predictions() -> None:
     spec = RegressionHead().create_estimator_spec({}, ModeKeys.EVAL, ONE, ONE)
     assert not spec.export_outputs
 
@@ -356,7 +356,7 @@ class AbsoluteHead(Head):
         return {**eval_metrics, "error": metrics.mean(elementwise.abs(labels - logits))}
 
 
-def test_a_head_of_ones_own_needs_tensorflows_methods_only() -> None:
+def test_custom_head_needs_only_tensorflow_methods() -> None:
     labels = np.zeros([3, 1], np.float32)
     head = AbsoluteHead()
     both = MultiHead([head, RegressionHead(name="b")])
@@ -378,7 +378,7 @@ def test_a_head_of_ones_own_needs_tensorflows_methods_only() -> None:
 
 
 @pytest.mark.parametrize("kind", ["keras", "train", "function"])
-def test_every_optimizer_counts_the_global_step_once(kind: str) -> None:
+def test_every_optimizer_increments_global_step_once(kind: str) -> None:
     scale = Variable(np.float32(1.0), name="scale")
     given: dict[str, Any] = {
         "keras": {"optimizer": keras_optimizers.Adam(0.1)},

@@ -1,4 +1,4 @@
-"""Layers of sequences and several tasks against DeepCTR and against the papers' formulas."""
+"""Sequence and multi-task layers against DeepCTR and the papers' formulas."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ CASES: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_results_are_deepctrs(case: str) -> None:
+def test_results_match_deepctr(case: str) -> None:
     with tf.Graph().as_default():
         outputs, weights = CASES[case](*map(tf.constant, golden(case, "inputs")))
         values = golden(case, "weights")
@@ -106,7 +106,7 @@ def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def test_dice_uses_the_moments_of_the_batch_in_training() -> None:
+def test_dice_uses_batch_moments_in_training() -> None:
     x = RANDOM.normal(2.0, 3.0, size=(64, 2)).astype(np.float32)
     with tf.Graph().as_default():
         layer = layers.Dice(alpha_initializer=tf.constant_initializer(0.25))
@@ -116,7 +116,7 @@ def test_dice_uses_the_moments_of_the_batch_in_training() -> None:
     np.testing.assert_allclose(found, gate * x + (1 - gate) * 0.25 * x, rtol=1e-4, atol=1e-5)
 
 
-def test_attention_is_the_papers_and_ignores_masked_steps() -> None:
+def test_attention_matches_paper_and_ignores_masked_steps() -> None:
     query, keys = RANDOM.normal(size=(2, 3)), RANDOM.normal(size=(2, 4, 3))
     with tf.Graph().as_default():
         layer = layers.TargetAttention((5,), "tanh")
@@ -132,7 +132,7 @@ def test_attention_is_the_papers_and_ignores_masked_steps() -> None:
     np.testing.assert_allclose(found, np.einsum("bt,btn->bn", expected, keys), rtol=1e-4, atol=1e-6)
 
 
-def test_the_attentional_update_gate_is_the_papers() -> None:
+def test_attentional_update_gate_matches_paper() -> None:
     steps, scores = RANDOM.normal(size=(2, 4, 3)), RANDOM.uniform(size=(2, 4, 1))
     scores[:, 2] = 0  # a step without attention changes nothing
     with tf.Graph().as_default():
@@ -152,7 +152,8 @@ def test_the_attentional_update_gate_is_the_papers() -> None:
     np.testing.assert_array_equal(found[:, 2], found[:, 1])
 
 
-def test_layers_are_part_of_keras_models() -> None:
+@pytest.mark.slow
+def test_layers_work_in_keras_models() -> None:
     with tf.Graph().as_default():
         query, keys = tf.keras.Input([3]), tf.keras.Input([None, 3])
         net = layers.TargetAttention((4,))([query, layers.Masking()(keys)])
@@ -167,7 +168,7 @@ def test_layers_are_part_of_keras_models() -> None:
         np.testing.assert_allclose(copy.predict(data), model.predict(data), rtol=1e-5)
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     with tf.Graph().as_default():
         one, wider = tf.zeros([2, 3]), tf.zeros([2, 4, 5])
         with pytest.raises(ValueError, match="called on a list of inputs"):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from tests.sweep import sweep
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "interactions.npz"
 layers = tf.keras.layers
@@ -82,8 +83,8 @@ def _golden(case: str) -> tuple[Any, Weights, Any]:
         return file[f"{case}/inputs"], weights, file[f"{case}/outputs"]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_layers_give_deepctrs_numbers_also_when_saved_and_loaded(case: str, tmp_path: Path) -> None:
+@sweep("case", CASES, quick=4)
+def test_saved_and_loaded_layers_match_deepctr(case: str, tmp_path: Path) -> None:
     inputs, weights, expected = _golden(case)
     make, ours = CASES[case]
     given = tf.keras.Input(inputs.shape[1:])
@@ -186,7 +187,7 @@ FORMULAS: list[tuple[Callable[[], Any], Callable[[Any, Weights], Any], tuple[int
 @pytest.mark.parametrize(
     ("make", "formula", "shape"), FORMULAS, ids=[formula.__name__[1:] for _, formula, _ in FORMULAS]
 )
-def test_layers_compute_the_papers_formulas(
+def test_layers_match_papers(
     make: Callable[[], Any], formula: Callable[[Any, Weights], Any], shape: tuple[int, ...]
 ) -> None:
     random = np.random.RandomState(3)
@@ -198,7 +199,7 @@ def test_layers_compute_the_papers_formulas(
     np.testing.assert_allclose(model.predict(x), formula(x, values), rtol=1e-5, atol=1e-5)
 
 
-def test_the_machines_pooled_products_add_up_to_its_term() -> None:
+def test_factorization_machine_pooled_products_sum_to_term() -> None:
     x = tf.constant(np.random.RandomState(0).normal(size=(3, 5, 4)).astype("float32"))
     with tf.Session() as session:
         pooled, term = session.run(
@@ -220,12 +221,12 @@ def test_the_machines_pooled_products_add_up_to_its_term() -> None:
         (lambda: layers.BilinearInteraction()(tf.ones([2, 1, 3])), "too few fields"),
     ],
 )
-def test_what_does_not_fit_is_refused(make: Callable[[], Any], words: str) -> None:
+def test_invalid_arguments_raise(make: Callable[[], Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()
 
 
-def test_matrices_of_a_stack_start_as_one_matrix_does() -> None:
+def test_stacked_matrices_use_single_matrix_fan() -> None:
     layer = layers.BilinearInteraction()
     layer(tf.ones([2, 26, 8]))
     with tf.Session() as session:

@@ -13,6 +13,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.experiment import runner
 from estimatorkit.experiment.load import load_experiment
+from tests.sweep import sweep
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "interactions.npz"
@@ -125,7 +126,7 @@ def _values(case: str, scope: str, file: Golden, own: Callable[[Golden], Golden]
 
 
 @pytest.mark.parametrize("case", MODELS)
-def test_models_give_deepctrs_logits(case: str) -> None:
+def test_logits_match_deepctr(case: str) -> None:
     kind, arguments, own = MODELS[case]
     with np.load(GOLDEN) as loaded:
         parts = ((*key.split("/", 1), value) for key, value in loaded.items())
@@ -159,7 +160,7 @@ def _input_fn() -> Any:
     return tf.data.Dataset.from_tensor_slices(_clicks()).repeat(40).batch(32)
 
 
-@pytest.mark.parametrize("kind", ["DeepFM", "DCN", "xDeepFM", "AutoInt", "FiBiNET"])
+@sweep("kind", ["DCN", "DeepFM", "xDeepFM", "AutoInt", "FiBiNET"], quick=1)
 def test_models_learn_predict_and_export(kind: str, tmp_path: Path) -> None:
     config = tf.estimator.RunConfig(tf_random_seed=1)
     adam = tf.train.AdamOptimizer(0.02)
@@ -175,7 +176,7 @@ def test_models_learn_predict_and_export(kind: str, tmp_path: Path) -> None:
     assert [row["probabilities"].shape for row in rows] == [(2,)] * 3
 
 
-def test_a_step_of_the_factorization_machine_is_that_of_numpy() -> None:
+def test_factorization_machine_step_matches_numpy() -> None:
     """Gradient descent on the loss of a machine without linear model and network."""
     features, labels = _clicks(8)
     columns = [embed(ids(key, 7), 3) for key in FIELDS]
@@ -205,6 +206,7 @@ def test_a_step_of_the_factorization_machine_is_that_of_numpy() -> None:
 # -- columns and arguments
 
 
+@pytest.mark.slow
 def test_weighted_ids_and_shared_tables_are_fields() -> None:
     fc = tf.feature_column
     words = fc.categorical_column_with_hash_bucket("words", 50)
@@ -238,7 +240,8 @@ def test_fields_of_unequal_dimension_are_named(kind: str) -> None:
         getattr(tf.estimator, kind)(columns[:1], [4])
 
 
-def test_heads_of_several_logits_and_of_numbers() -> None:
+@pytest.mark.slow
+def test_multi_logit_and_regression_heads() -> None:
     features, labels = _clicks()
 
     def input_fn() -> Any:
@@ -264,7 +267,7 @@ def test_heads_of_several_logits_and_of_numbers() -> None:
         ("xDeepFM", {"cin_layers": ()}, "maps"),
     ],
 )
-def test_wrong_arguments_are_refused(kind: str, arguments: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_raise(kind: str, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         getattr(tf.estimator, kind)(_columns(), [4], **arguments)
 
@@ -272,7 +275,8 @@ def test_wrong_arguments_are_refused(kind: str, arguments: dict[str, Any], words
 # -- configs
 
 
-def test_a_config_trains_and_exports(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_config_trains_and_exports(tmp_path: Path) -> None:
     table = DATA / "criteo" / "train.tiny.csv"
     if not table.is_file():
         pytest.skip("criteo/train.tiny.csv is not here (ESTIMATORKIT_DATA_DIR)")

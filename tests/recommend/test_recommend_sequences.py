@@ -1,4 +1,4 @@
-"""DIN, DIEN, MMoE, PLE and ESMM: they learn what they are made for, predict and export."""
+"""DIN, DIEN, MMoE, PLE and ESMM learn, predict and export."""
 
 from __future__ import annotations
 
@@ -49,10 +49,11 @@ def config() -> Any:
     return tf.estimator.RunConfig(tf_random_seed=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["DIN", pytest.param("DIEN", marks=pytest.mark.slow), "DIEN with negatives"]
 )
-def test_interest_in_the_target_is_learned(kind: str, tmp_path: Path) -> None:
+def test_target_interest_is_learned(kind: str, tmp_path: Path) -> None:
     item, history, other = columns()
     more: dict[str, Any] = {"negatives": [other]} if kind == "DIEN with negatives" else {}
     model = getattr(tf.estimator, kind.split()[0])(
@@ -89,7 +90,8 @@ def _example(row: int) -> bytes:
     return serialized
 
 
-def test_padding_does_not_count() -> None:
+@pytest.mark.slow
+def test_padding_is_ignored() -> None:
     item, history, _ = columns()
     model = tf.estimator.DIEN([8], [item], [(history, item)], attention_units=(4,))
     model.train(input_fn(FEATURES, LABELS), steps=2)
@@ -104,7 +106,7 @@ def test_padding_does_not_count() -> None:
     np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-6)
 
 
-def test_arguments_that_do_not_fit_are_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     item, history, other = columns()
     with pytest.raises(ValueError, match="pairs of a sequence column"):
         tf.estimator.DIN([8], [item], [(item, history)])
@@ -121,7 +123,7 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         tf.estimator.MMoE(heads, [4], [item], num_experts=0)
 
 
-def test_the_auxiliary_loss_is_that_of_the_paper() -> None:
+def test_auxiliary_loss_matches_paper() -> None:
     states, clicked, unclicked = RANDOM.normal(size=(3, 2, 4, 3)).astype(np.float32)
     mask = np.array([[1, 1, 0, 0], [1, 1, 1, 1]], bool)
     with tf.Graph().as_default(), tf.Session() as session:
@@ -141,7 +143,7 @@ def test_the_auxiliary_loss_is_that_of_the_paper() -> None:
     assert empty == 0
 
 
-def test_negatives_are_drawn_from_all_steps_of_the_batch() -> None:
+def test_negatives_come_from_all_steps_of_batch() -> None:
     lengths = np.array([2, 0, 3])
     steps = np.arange(12, dtype=np.float32).reshape(3, 4, 1)
     with tf.Graph().as_default(), tf.Session() as session:
@@ -152,7 +154,7 @@ def test_negatives_are_drawn_from_all_steps_of_the_batch() -> None:
     assert counts.min() > 0.8 * len(found) / 5
 
 
-def test_the_logit_of_a_product_is_exact_and_finite() -> None:
+def test_logit_of_product_is_exact_and_finite() -> None:
     one, other = np.meshgrid(*[np.linspace(-100, 100, 41)] * 2)
     with tf.Graph().as_default(), tf.Session() as session:
         logits = logit_of_product(tf.constant(one), tf.constant(other))
@@ -170,7 +172,7 @@ CONVERSIONS = CLICKS * (X[:, 1] > 0)
 
 
 @pytest.mark.parametrize("kind", ["MMoE", "PLE"])
-def test_several_tasks_are_learned(kind: str) -> None:
+def test_multi_task_models_learn(kind: str) -> None:
     heads = [tf.estimator.BinaryClassHead(name="sign"), tf.estimator.RegressionHead(2, name="sum")]
     labels = {"sign": CLICKS, "sum": X[:, :2] + X[:, 1:]}
     model = getattr(tf.estimator, kind)(

@@ -61,7 +61,7 @@ def value(tensor: Any) -> Any:
 @pytest.mark.parametrize("corrected", [False, True])
 @pytest.mark.parametrize("with_ids", [False, True])
 @pytest.mark.parametrize("with_negatives", [False, True])
-def test_the_loss_is_that_of_tensorflow_recommenders(
+def test_loss_matches_tensorflow_recommenders(
     reduction: str, temperature: float, corrected: bool, with_ids: bool, with_negatives: bool
 ) -> None:
     count = 8 if with_negatives else 5
@@ -88,7 +88,7 @@ def test_the_loss_is_that_of_tensorflow_recommenders(
     assert found == pytest.approx(total if reduction == "sum" else total / 5, rel=1e-5)
 
 
-def test_metrics_are_the_ranks_in_the_batch_and_among_all_items() -> None:
+def test_metrics_are_ranks_in_batch_and_among_all_items() -> None:
     items = ["a", "b", "c", "d"]
     embeddings = np.array([[1, 0], [0, 1], [0.6, 0.8], [-1, 0]], np.float32)
     users = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
@@ -109,7 +109,7 @@ def test_metrics_are_the_ranks_in_the_batch_and_among_all_items() -> None:
     assert found["recall_at_2"] == 1
 
 
-def test_item_frequencies_are_those_of_the_paper() -> None:
+def test_item_frequencies_match_paper() -> None:
     rate, steps = 0.1, 60
     frequency = ItemFrequency(buckets=1 << 16, hashes=2, rate=rate)
     rng = np.random.default_rng(1)
@@ -135,7 +135,7 @@ def test_item_frequencies_are_those_of_the_paper() -> None:
                 assert found == pytest.approx([1 / max(1, interval[i]) for i in items], rel=1e-4)
 
 
-def test_a_collision_of_items_shortens_only_one_of_their_intervals() -> None:
+def test_hash_collision_shortens_one_interval() -> None:
     frequency = ItemFrequency(buckets=4, hashes=3, rate=0.05)
     rng = np.random.default_rng(0)
     with Graph().as_default() as graph:
@@ -190,7 +190,7 @@ def catalogue() -> Any:
     return tf.data.Dataset.from_tensor_slices({"item": ITEMS}).batch(5)
 
 
-def test_it_learns_which_items_a_user_clicks_and_keeps_its_metrics_current(tmp_path: Path) -> None:
+def test_learns_clicks_and_keeps_metrics_current(tmp_path: Path) -> None:
     model = tower(tmp_path, candidates=catalogue, top_k=(1, 3), estimate_sampling_probability=True)
     model.train(training, steps=5)
     before = model.evaluate(evaluation)
@@ -202,7 +202,7 @@ def test_it_learns_which_items_a_user_clicks_and_keeps_its_metrics_current(tmp_p
     assert after["recall_at_1"] > 0.5
 
 
-def test_train_and_evaluate_and_predictions_of_one_tower(tmp_path: Path) -> None:
+def test_train_evaluate_and_predict_one_tower(tmp_path: Path) -> None:
     model = tower(tmp_path)
     specs = tf.estimator.TrainSpec(training, max_steps=40), tf.estimator.EvalSpec(evaluation)
     metrics, _ = tf.estimator.train_and_evaluate(model, *specs)
@@ -220,7 +220,7 @@ def test_train_and_evaluate_and_predictions_of_one_tower(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("shape", [(6,), (3, 2)])
-def test_negatives_are_candidates_of_every_user(tmp_path: Path, shape: tuple[int, ...]) -> None:
+def test_negatives_are_candidates_for_every_user(tmp_path: Path, shape: tuple[int, ...]) -> None:
     model = tower(tmp_path, negative_prefix="not_", sampling_probability="p", temperature=0.2)
     few = {key: values[:3] for key, values in clicks().items()}
     others = np.array(ITEMS)[:6].reshape(shape)
@@ -237,7 +237,7 @@ def test_negatives_are_candidates_of_every_user(tmp_path: Path, shape: tuple[int
     assert found["loss"] == pytest.approx(expected.mean(), rel=1e-5)
 
 
-def test_signatures_of_towers_take_their_own_features(tmp_path: Path) -> None:
+def test_tower_signatures_take_own_features(tmp_path: Path) -> None:
     model = tower(tmp_path / "model")
     model.train(training, steps=3)
     features = {key: tf.TensorSpec([None], tf.string) for key in ("user", "item")}
@@ -280,7 +280,7 @@ def test_signatures_of_towers_take_their_own_features(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_arguments_are_checked(options: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_raise(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tf.estimator.TwoTower([embedded("u", ["a"])], [embedded("i", ["b"])], **options)
 
@@ -294,7 +294,7 @@ def test_arguments_are_checked(options: dict[str, Any], message: str) -> None:
         (({"user": ["a"], "item": ["b"]}, [1.0]), {}, "takes no labels"),
     ],
 )
-def test_features_are_checked(
+def test_features_are_validated(
     tmp_path: Path, features: Any, options: dict[str, Any], message: str
 ) -> None:
     model = tower(tmp_path, **options)

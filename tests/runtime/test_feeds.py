@@ -1,4 +1,4 @@
-"""Anything may be fed: a run gives what it would if the fed value had been the constant.
+"""Anything may be fed: a run computes what it would with the fed value as the constant.
 
 What a constant was used for while the graph was built cannot be computed again: a feed of it is
 refused, never ignored.
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
-from estimatorkit.ops.control.defun import Defun
+import estimatorkit as tf
+from estimatorkit.compat.ops.control.defun import Defun
 from tests.sweep import sweep
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -140,7 +140,7 @@ def _run(session: Any, fetched: Any, feeds: dict[Any, Any]) -> Any:
 
 
 @sweep("name", sorted(ROWS), quick=14)
-def test_a_fed_constant_counts(name: str) -> None:
+def test_fed_constant_is_used(name: str) -> None:
     build, value, other = ROWS[name]
     dtype = tf.int64 if name == "element function" else None
     with tf.Graph().as_default(), tf.Session() as session:
@@ -171,13 +171,13 @@ def _equal(found: Any, expected: Any) -> None:
         lambda x: tf.one_hot([1], tf.size(x)),
     ],
 )
-def test_a_placeholder_is_fed_though_only_its_shape_counts(build: Build) -> None:
+def test_placeholder_used_only_for_shape(build: Build) -> None:
     x = tf.placeholder(tf.float32, [2, 3])
     with tf.Session() as session:
         _equal(session.run(build(x), {x: np.ones([2, 3])}), session.run(build(x)))
 
 
-def test_initial_values_are_fed() -> None:
+def test_initial_values_can_be_fed() -> None:
     """Of each kind: a constant, one that is folded, a random one; what is not fed stays."""
     variables = [
         tf.Variable([1.0, 2.0]),
@@ -197,7 +197,7 @@ def test_initial_values_are_fed() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5000])
-def test_callables_and_partial_runs_take_constants(size: int) -> None:
+def test_callables_and_partial_runs_feed_constants(size: int) -> None:
     given = tf.constant(np.full(size, 2.0))
     variable = tf.Variable(np.zeros(size))
     assign, later = tf.assign(variable, given), given * 3.0
@@ -216,7 +216,7 @@ def _constants() -> Sequence[Any]:
     return [tf.constant(2.0), tf.constant(2.0)]
 
 
-def test_equal_constants_are_fed_apart() -> None:
+def test_equal_constants_are_fed_separately() -> None:
     one, other = _constants()
     sums = [one + 1.0, other + 1.0]
     with tf.Session() as session:
@@ -224,7 +224,7 @@ def test_equal_constants_are_fed_apart() -> None:
         assert session.run([*sums, sums[0] * 2.0], {sums[0]: 9.0}) == [9.0, 3.0, 18.0]
 
 
-def test_a_constant_that_no_run_needs_may_be_fed() -> None:
+def test_unused_constant_can_be_fed() -> None:
     unused, used = tf.constant(3), tf.constant(4)
     with tf.Session() as session:
         assert session.run(used, {unused: 5}) == 4

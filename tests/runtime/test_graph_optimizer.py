@@ -1,4 +1,4 @@
-"""Plans fold, share and prune, and say so; devices, traces, parts and deadlines of runs."""
+"""Plans fold, share and prune operations; devices, traces, partial runs and timeouts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core.graph import Graph
-from estimatorkit.runtime.timeline import Timeline
+from estimatorkit.runtime.xla.timeline import Timeline
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def graph() -> Iterator[Graph]:
         yield current
 
 
-def test_what_is_folded_and_shared_is_shown() -> None:
+def test_describe_shows_folded_and_shared_operations() -> None:
     x = tf.placeholder(tf.float32, [2])
     constant = tf.add(2.0, 3.0, name="five")
     one = tf.tanh(x * constant, name="one")
@@ -53,7 +53,7 @@ def test_what_is_folded_and_shared_is_shown() -> None:
 
 
 @pytest.mark.slow
-def test_constant_matrices_without_inverse_are_not_folded() -> None:
+def test_singular_constant_matrices_are_not_folded() -> None:
     inverse, factor = tf.matrix_inverse([[1.0, 2.0], [2.0, 4.0]]), tf.cholesky([[1.0, 9], [9, 1.0]])
     with tf.Session() as session:
         with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
@@ -62,7 +62,7 @@ def test_constant_matrices_without_inverse_are_not_folded() -> None:
 
 
 @pytest.mark.slow
-def test_stateful_and_random_operations_are_never_shared() -> None:
+def test_stateful_and_random_operations_are_not_shared() -> None:
     v = tf.Variable(0.0)
     drawn = [tf.random_uniform([], seed=1) for _ in range(2)]
     added = [v.assign_add(1.0) for _ in range(2)]
@@ -75,7 +75,7 @@ def test_stateful_and_random_operations_are_never_shared() -> None:
     assert np.isfinite([one, other]).all()
 
 
-def test_what_is_fed_is_not_folded() -> None:
+def test_fed_tensors_are_not_folded() -> None:
     two = tf.add(1.0, 1.0)
     four = tf.multiply(two, 2.0)
     with tf.Session() as session:
@@ -83,7 +83,7 @@ def test_what_is_fed_is_not_folded() -> None:
         assert session.run(four, {two: 10.0}) == 20.0
 
 
-def test_a_fed_array_may_change_after_the_run() -> None:
+def test_fed_array_may_change_after_run() -> None:
     """JAX reads fed arrays in place: a run that fetches nothing still waits for them."""
     x = tf.placeholder(tf.float32, [400, 400])
     kept = tf.Variable(tf.zeros([400, 400]))
@@ -101,7 +101,7 @@ def test_a_fed_array_may_change_after_the_run() -> None:
             np.testing.assert_allclose(session.run(kept), 1.0, rtol=1e-5)
 
 
-def test_a_traced_run_gives_a_chrome_trace() -> None:
+def test_full_trace_is_a_chrome_trace() -> None:
     x = tf.placeholder(tf.float32, [3])
     y = tf.Print(tf.sin(x), [x], "x: ")
     metadata = tf.RunMetadata()
@@ -118,7 +118,7 @@ def test_a_traced_run_gives_a_chrome_trace() -> None:
     }
 
 
-def test_a_run_in_parts_runs_nothing_twice() -> None:
+def test_partial_run_runs_nothing_twice() -> None:
     a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
     count = tf.Variable(0.0)
     first = count.assign_add(1.0) + a
@@ -140,14 +140,14 @@ def test_a_run_in_parts_runs_nothing_twice() -> None:
             session.partial_run_setup([], [a])
 
 
-def test_a_deadline_ends_a_blocked_run() -> None:
+def test_timeout_ends_blocked_run() -> None:
     queue = tf.FIFOQueue(1, tf.float32)
     taken = queue.dequeue()
     with tf.Session() as session, pytest.raises(tf.errors.DeadlineExceededError):
         session.run(taken, options=tf.RunOptions(timeout_in_ms=50))
 
 
-def test_composite_values_are_fed_and_fetched() -> None:
+def test_feed_and_fetch_composites() -> None:
     sparse = tf.sparse_placeholder(tf.float32)
     dense = tf.sparse_tensor_to_dense(sparse)
     table = tf.Variable(np.eye(3, dtype=np.float32))
@@ -162,7 +162,7 @@ def test_composite_values_are_fed_and_fetched() -> None:
     assert gradient.indices.tolist() == [2, 0]
 
 
-def test_a_device_that_is_not_there() -> None:
+def test_unknown_device_raises() -> None:
     with tf.device("/gpu:7"):
         y = tf.sin(tf.placeholder_with_default(1.0, []))
     with tf.Session() as session:
@@ -210,7 +210,7 @@ with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
 
 
 @pytest.mark.slow
-def test_segments_on_several_devices_run_at_the_same_time() -> None:
+def test_segments_on_several_devices_run_concurrently() -> None:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SEVERAL)],
         capture_output=True,
@@ -229,7 +229,7 @@ def test_segments_on_several_devices_run_at_the_same_time() -> None:
     ]
 
 
-def test_a_size_computed_before_a_host_operation_is_known_after_it() -> None:
+def test_size_before_host_operation_is_static_after_it() -> None:
     """It crosses two segments; XLA needs its value in both."""
     x = tf.placeholder(tf.float32, [None, 2])
     rows = tf.shape(x)[0]
@@ -246,7 +246,7 @@ def test_a_size_computed_before_a_host_operation_is_known_after_it() -> None:
 @pytest.mark.parametrize(
     "expression", ["[1, 2] / x", "x @ [[1.0], [2.0]]", "x[0]", "-x", "x > 1", "abs(x)", "x + 1"]
 )
-def test_operators_work_before_any_op_module_is_imported(expression: str) -> None:
+def test_operators_work_before_op_modules_are_imported(expression: str) -> None:
     program = f"import estimatorkit as tf\nx = tf.constant([[1.0, 2.0]])\nprint({expression})"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
@@ -254,7 +254,7 @@ def test_operators_work_before_any_op_module_is_imported(expression: str) -> Non
     assert done.stdout.startswith("Tensor("), done.stderr
 
 
-def test_quotients_are_rounded_as_divisions_are() -> None:
+def test_folded_division_rounds_like_xla() -> None:
     """By constants, by what is broadcast, and in the gradient."""
     numbers = np.arange(1, 2000, dtype=np.float32)
     x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [])

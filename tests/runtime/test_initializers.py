@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.runtime.executor import InitializerSegment
 
 INITIALIZERS = {
@@ -22,7 +22,7 @@ INITIALIZERS = {
 
 
 @pytest.mark.parametrize("name", INITIALIZERS)
-def test_a_variable_gets_the_numbers_that_xla_draws(name: str) -> None:
+def test_numpy_draws_same_numbers_as_xla(name: str) -> None:
     tf.set_random_seed(7)
     variable = tf.get_variable("v", [30, 40], initializer=INITIALIZERS[name])
     drawn = variable.initial_value
@@ -50,7 +50,8 @@ def test_initializers_beside_host_operations() -> None:
         assert (found[0], found[1], list(found[2])) == (1.0, 2.0, [7])
 
 
-def test_a_variable_that_numpy_would_fill_slowly_is_compiled() -> None:
+@pytest.mark.slow
+def test_slow_numpy_initializer_is_compiled() -> None:
     large = tf.get_variable("large", [1 << 13, 1 << 12])
     with tf.Session() as session:
         (segment,) = session.plan([large.initializer], []).segments
@@ -59,7 +60,7 @@ def test_a_variable_that_numpy_would_fill_slowly_is_compiled() -> None:
         assert np.isfinite(session.run(tf.reduce_sum(large)))
 
 
-def test_a_step_with_dropout_compiles_once(executables: list[float]) -> None:
+def test_dropout_step_compiles_once(executables: list[float]) -> None:
     x = tf.placeholder(tf.float32, [8, 4])
     hidden = tf.nn.dropout(tf.layers.dense(x, 4), rate=0.5)
     train = tf.train.AdamOptimizer().minimize(tf.reduce_mean(tf.square(hidden)))
@@ -70,7 +71,7 @@ def test_a_step_with_dropout_compiles_once(executables: list[float]) -> None:
     assert len(executables) == 1
 
 
-def test_a_loop_beside_an_assignment_of_a_constant_is_compiled() -> None:
+def test_loop_beside_constant_assignment_is_compiled() -> None:
     variable = tf.get_variable("v", initializer=1.0)
     with tf.control_dependencies([tf.assign(variable, 5.0)]):
         start = variable.read_value()

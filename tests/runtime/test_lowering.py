@@ -1,4 +1,4 @@
-"""Lowering: random graphs give the same by Session, op by op, and in NumPy."""
+"""Lowering: random graphs agree by Session, op by op, and in NumPy."""
 
 from __future__ import annotations
 

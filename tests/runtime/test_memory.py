@@ -1,4 +1,4 @@
-"""Arrays that no memory holds: errors that name the operation, and a process that goes on."""
+"""Out of memory: errors name the operation, and the process goes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError, ResourceExhaustedError
 
 MANY = 1 << 46  # elements of 4 bytes: more than an address space of 47 bits
@@ -27,7 +27,7 @@ MANY = 1 << 46  # elements of 4 bytes: more than an address space of 47 bits
         (lambda: tf.linspace(0.0, 1.0, MANY), "LinSpace"),
     ],
 )
-def test_there_is_no_such_memory(make: Callable[[], Any], name: str) -> None:
+def test_huge_allocation_raises(make: Callable[[], Any], name: str) -> None:
     with tf.Graph().as_default(), tf.Session() as sess:
         big = make()
         small = tf.constant([1.0]) + 1.0
@@ -39,7 +39,7 @@ def test_there_is_no_such_memory(make: Callable[[], Any], name: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [[1 << 62], [1 << 40, 1 << 40]])
-def test_sizes_beyond_all_addresses(shape: list[int]) -> None:
+def test_size_beyond_address_space_raises(shape: list[int]) -> None:
     with tf.Graph().as_default(), tf.Session() as sess:
         with pytest.raises(InvalidArgumentError, match=r"\(Fill\) has an output that is too large"):
             sess.run(tf.zeros(shape) + 1.0)
@@ -47,14 +47,14 @@ def test_sizes_beyond_all_addresses(shape: list[int]) -> None:
             tf.zeros([1 << 70])
 
 
-def test_a_layer_that_is_too_wide() -> None:
+def test_too_wide_layer_raises() -> None:
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.layers.dense(tf.placeholder(tf.float32, [None, 3]), MANY)
         with pytest.raises(ResourceExhaustedError, match="use smaller batches, or a smaller model"):
             sess.run(tf.global_variables_initializer())
 
 
-def test_variables_after_a_step_without_memory() -> None:
+def test_variables_survive_out_of_memory_step() -> None:
     with tf.Graph().as_default(), tf.Session() as sess:
         variable = tf.get_variable("v", initializer=1.0)
         step = variable.assign_add(tf.reduce_max(tf.one_hot([1], MANY)))

@@ -1,4 +1,4 @@
-"""Plans: what is pruned, where operations go, how many segments, what each takes and gives."""
+"""Plans: pruning, placement, number of segments, inputs and outputs of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant
@@ -72,7 +72,7 @@ def names(plan: Plan) -> list[str]:
     return [op.name for segment in plan.segments for op in segment.ops]
 
 
-def test_only_what_is_needed(graph: Graph) -> None:
+def test_prunes_unneeded_operations(graph: Graph) -> None:
     x = placeholder(float32, [2], name="x")
     y = elementwise.exp(x, name="y")
     z = elementwise.square(y, name="z")
@@ -86,7 +86,7 @@ def test_only_what_is_needed(graph: Graph) -> None:
         plan_of(graph, [z])
 
 
-def test_a_chain_on_the_device_is_one_segment(graph: Graph) -> None:
+def test_device_chain_is_one_segment(graph: Graph) -> None:
     x = placeholder(float32, [None, 3])
     w = Variable(np.ones([3, 2], np.float32), name="w")
     loss = reduce.reduce_mean(linalg.matmul(x, w))
@@ -101,7 +101,7 @@ def test_a_chain_on_the_device_is_one_segment(graph: Graph) -> None:
     assert segment.random == []
 
 
-def test_host_before_and_after_the_device(graph: Graph) -> None:
+def test_host_segments_around_device(graph: Graph) -> None:
     words = placeholder(string, [None])
     joined = joining.concat([words, words], 0)
     count = elementwise.cast(array.size(joined), float32)
@@ -112,7 +112,7 @@ def test_host_before_and_after_the_device(graph: Graph) -> None:
     assert plan.segments[0].outputs == [joined] or plan.segments[0].outputs[0].op.type == "Size"
 
 
-def test_a_few_numbers_between_a_reader_and_a_queue_stay_on_the_host(graph: Graph) -> None:
+def test_small_numbers_stay_on_host(graph: Graph) -> None:
     queue = tf.FIFOQueue(9, [tf.float32])
     fields = tf.decode_csv(tf.constant("1,2"), [[0.0], [0.0]])
     large = tf.random.uniform([5000]) + fields[0]
@@ -126,7 +126,7 @@ def test_a_few_numbers_between_a_reader_and_a_queue_stay_on_the_host(graph: Grap
         assert "device" in [segment.place for segment in plan.segments]
 
 
-def test_independent_work_of_one_place_shares_a_segment(graph: Graph) -> None:
+def test_independent_operations_share_a_segment(graph: Graph) -> None:
     a, b = placeholder(string, [2]), placeholder(string, [2])
     sizes = [array.size(joining.concat([each, each], 0)) for each in (a, b)]
     total = elementwise.cast(sizes[0] + sizes[1], float32)
@@ -136,7 +136,7 @@ def test_independent_work_of_one_place_shares_a_segment(graph: Graph) -> None:
     assert places(plan).count("host") <= 1
 
 
-def test_a_zigzag_between_places(graph: Graph) -> None:
+def test_alternating_host_and_device(graph: Graph) -> None:
     x = placeholder(float32, [None])
     current = x
     for _ in range(3):
@@ -146,7 +146,7 @@ def test_a_zigzag_between_places(graph: Graph) -> None:
     assert places(plan) == ["device", "host"] * 3 + ["device"]
 
 
-def test_values_that_xla_must_know(graph: Graph) -> None:
+def test_static_inputs(graph: Graph) -> None:
     dims = placeholder(int32, [2])
     fed = filling.fill(dims * 2, 1.0)
     (segment,) = plan_of(graph, [fed], [dims]).segments
@@ -161,7 +161,7 @@ def test_values_that_xla_must_know(graph: Graph) -> None:
     assert segment.static_inputs == []
 
 
-def test_a_size_that_is_the_greatest_of_fed_lengths_is_found_on_the_host(graph: Graph) -> None:
+def test_maximum_of_fed_lengths_is_computed_on_host(graph: Graph) -> None:
     lengths = placeholder(int32, [None], name="lengths")
     values = placeholder(float32, [None, None], name="values")
     longest = reduce.reduce_max(lengths + 1)
@@ -197,7 +197,7 @@ def test_large_constants_are_arguments(graph: Graph) -> None:
     assert segment.inputs == [large]
 
 
-def test_reads_and_writes_keep_the_order_of_their_making(graph: Graph) -> None:
+def test_reads_and_writes_run_in_creation_order(graph: Graph) -> None:
     v = Variable(1.0, name="v")
     before = builtin_ops.identity(v.read_value(), name="before")
     v_write = v.assign(2.0, name="write")
@@ -211,7 +211,7 @@ def test_reads_and_writes_keep_the_order_of_their_making(graph: Graph) -> None:
     assert segment.writes == ["v"]
 
 
-def test_control_edges_across_places(graph: Graph) -> None:
+def test_control_edges_between_host_and_device(graph: Graph) -> None:
     words = placeholder(string, [None])
     on_host = array.size(joining.concat([words, words], 0))
     with control_dependencies([on_host]):
@@ -233,7 +233,7 @@ def test_describe(graph: Graph) -> None:
         assert part in text
 
 
-def test_the_code_of_an_xla_call(graph: Graph) -> None:
+def test_hlo_of_xla_call(graph: Graph) -> None:
     x = placeholder(float32, [None, 2], name="x")
     y = elementwise.multiply(x, Variable([1.0, 2.0], name="v"), name="y")
     session = Session(graph=graph)

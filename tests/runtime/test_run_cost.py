@@ -1,4 +1,4 @@
-"""What a run costs: calls of XLA, compilations, and Python's work, counted rather than timed."""
+"""The cost of a run: XLA calls, compilations and Python calls, counted rather than timed."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def chain(length: int) -> Callable[[], Any]:
 
 
 @pytest.mark.slow
-def test_a_second_run_does_nothing_in_python_for_each_operation() -> None:
+def test_second_run_has_no_per_operation_python() -> None:
     assert python_calls(chain(1000)) <= python_calls(chain(3)) + 3  # a wait may spin
 
 
 @pytest.mark.slow
-def test_a_training_step_is_one_call_of_xla(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_step_is_one_xla_call(monkeypatch: pytest.MonkeyPatch) -> None:
     called = 0
     run = CompiledSegment._run
 

@@ -1,4 +1,4 @@
-"""Sessions: feeds, fetches, what runs and what does not, values and their types, errors.
+"""Sessions: feeds, fetches, pruning, values and their types, errors.
 
 Of the ops, `Placeholder` and `NoOp` are tested here; so are `GetSessionHandle`, `GetSessionTensor`
 and `DeleteSessionTensor`.
@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from tensorboard.compat.proto.config_pb2 import CallableOptions
 
+from estimatorkit.compat.ops.variables import session_tensors
 from estimatorkit.core import builtin_ops, errors, registry
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant, convert_to_tensor
@@ -33,15 +34,15 @@ from estimatorkit.core.graph import Graph, control_dependencies, device
 from estimatorkit.core.registry import same_as_input
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.interop.protos import ConfigProto, RunMetadata, RunOptions
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import elementwise, linalg, reduce
-from estimatorkit.ops.variables import session_tensors
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
-from estimatorkit.runtime import placement
 from estimatorkit.runtime.executor import CompiledSegment
 from estimatorkit.runtime.prepared_run import register_session_run_conversion_functions
-from estimatorkit.runtime.protos import ConfigProto, RunMetadata, RunOptions
-from estimatorkit.runtime.session import InteractiveSession, Session
+from estimatorkit.runtime.session import Session
+from estimatorkit.runtime.xla import placement
+from estimatorkit.train.sessions.interactive_session import InteractiveSession
 
 COUNTS: collections.Counter[str] = collections.Counter()
 
@@ -83,7 +84,7 @@ def fresh() -> Iterator[None]:
 # -- fetches
 
 
-def test_fetches_of_any_nesting() -> None:
+def test_nested_fetches() -> None:
     a, b = constant(1), constant([2.0, 3.0])
     v = Variable(5, name="v")
     no = builtin_ops.no_op("nothing")
@@ -112,7 +113,7 @@ def test_fetches_of_any_nesting() -> None:
         assert session.run([[a], [[v]], ()]) == [[1], [[5]], ()]
 
 
-def test_equal_structures_of_other_fetches_are_not_mixed_up() -> None:
+def test_equal_fetch_structures_are_not_confused() -> None:
     a, b = constant(1), constant(2)
     with Session() as session:
         assert session.run({"x": a}) == {"x": 1}
@@ -126,9 +127,9 @@ def test_equal_structures_of_other_fetches_are_not_mixed_up() -> None:
         assert session.run(Pair(a, b)) == Pair(1, 2)
 
 
-def test_a_fetch_and_a_feed_are_not_mixed_up() -> None:
+def test_fetch_and_feed_are_not_confused() -> None:
     a = placeholder(int32, [], "a")
-    b = builtin_ops.placeholder_with_default(7, [], "b")
+    b = array.placeholder_with_default(7, [], "b")
     with Session() as session:
         assert session.run([a], {a: 1, b: 2}) == [1]
         assert session.run([a, b], {a: 1}) == [1, 7]
@@ -137,7 +138,7 @@ def test_a_fetch_and_a_feed_are_not_mixed_up() -> None:
         assert session.run((b, [b]), {b: 4}) == (4, [4])
 
 
-def test_fetches_grow_with_the_graph() -> None:
+def test_fetches_grow_with_graph() -> None:
     a = constant(1)
     with Session() as session:
         assert session.run(a) == 1
@@ -145,7 +146,7 @@ def test_fetches_grow_with_the_graph() -> None:
         assert session.run([a, b]) == [1, 2]
 
 
-def test_only_what_is_needed_runs() -> None:
+def test_unneeded_operations_do_not_run() -> None:
     used = counted(1.0, "used")
     counted(2.0, "useless")
     with Session() as session:
@@ -182,7 +183,7 @@ def test_any_tensor_can_be_fed() -> None:
         np.testing.assert_array_equal(session.run([middle, y], {middle: [1]})[0], [1.0])
 
 
-def test_feeds_are_converted_to_the_dtype() -> None:
+def test_feeds_are_cast_to_dtype() -> None:
     for dtype, value in (
         (float32, [1, 2]),
         (float64, [1.5, 2.5]),
@@ -202,7 +203,7 @@ def test_feeds_are_converted_to_the_dtype() -> None:
         assert list(direct) == wanted
 
 
-def test_the_fed_array_is_not_changed_and_not_kept() -> None:
+def test_fed_array_is_neither_changed_nor_kept() -> None:
     x = placeholder(float32, [2])
     v = Variable(np.zeros(2, np.float32))
     assign = v.assign(x)
@@ -219,7 +220,7 @@ def test_the_fed_array_is_not_changed_and_not_kept() -> None:
         np.testing.assert_array_equal(session.run(v), [6.0, 6.0])
 
 
-def test_a_wrong_feed() -> None:
+def test_wrong_feeds_raise() -> None:
     x = placeholder(float32, [None, 3], "x")
     y = x * 2.0
     with Session() as session:
@@ -242,7 +243,7 @@ def test_a_wrong_feed() -> None:
             session.run(y, {other: 1.0})
 
 
-def test_a_placeholder_that_is_not_needed_need_not_be_fed() -> None:
+def test_unneeded_placeholder_needs_no_feed() -> None:
     placeholder(float32, name="x")
     with Session() as session:
         assert session.run(constant(1.0)) == 1.0
@@ -251,7 +252,7 @@ def test_a_placeholder_that_is_not_needed_need_not_be_fed() -> None:
 # -- plans and compilations
 
 
-def test_a_step_is_one_call_and_shapes_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_call_per_step_and_one_compilation_per_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     x = placeholder(float32, [None, 3], "x")
     w = Variable(np.ones([3, 2], np.float32))
     loss = reduce.reduce_mean(linalg.matmul(x, w))
@@ -279,7 +280,7 @@ def test_a_step_is_one_call_and_shapes_are_compiled_once(monkeypatch: pytest.Mon
         assert session.state.compilations.total() == 2
 
 
-def test_a_list_a_tuple_and_names_compile_once_each_at_most() -> None:
+def test_fetch_forms_compile_at_most_once() -> None:
     x = placeholder(float32, [2], "x")
     y = elementwise.exp(x)
     with Session() as session:
@@ -289,7 +290,7 @@ def test_a_list_a_tuple_and_names_compile_once_each_at_most() -> None:
         assert session.state.compilations.total() <= 2
 
 
-def test_the_plan_can_be_read() -> None:
+def test_plan_description() -> None:
     x = placeholder(float32, [2], "x")
     y = elementwise.exp(counted(x, "input"), name="y")
     with Session() as session:
@@ -317,7 +318,7 @@ def test_the_plan_can_be_read() -> None:
         ("int32", -(2**31)),
     ],
 )
-def test_dtypes_are_honoured(dtype: str, value: Any) -> None:
+def test_dtypes_are_preserved(dtype: str, value: Any) -> None:
     numpy_dtype = as_dtype(dtype).numpy_dtype
     x = placeholder(dtype, [1])
     y = indexing.where(constant([True]), x, filling.zeros_like(x))
@@ -333,7 +334,7 @@ def test_dtypes_are_honoured(dtype: str, value: Any) -> None:
             assert result[0] == numpy_dtype.type(value)
 
 
-def test_scalars_come_back_as_numpy_scalars() -> None:
+def test_scalars_are_numpy_scalars() -> None:
     with Session() as session:
         for value, type_ in (
             (constant(1), np.int32),
@@ -361,12 +362,12 @@ def test_strings_stay_on_the_host() -> None:
         assert session.run(words + words).tolist() == [b"aa", b"bcbc"]
 
 
-def test_an_op_that_cannot_work_on_strings_says_so() -> None:
+def test_op_without_string_support_raises() -> None:
     with pytest.raises(TypeError, match="string not in list of allowed values"):
         constant("a") * constant("b")
 
 
-def test_results_are_the_callers_own() -> None:
+def test_results_are_owned_by_caller() -> None:
     v = Variable(np.zeros(3, np.float32))
     add = v.assign_add(np.ones(3, np.float32))
     c = constant([1.0, 2.0])
@@ -384,7 +385,7 @@ def test_results_are_the_callers_own() -> None:
         np.testing.assert_array_equal(session.run(c), [1, 2])
 
 
-def test_two_fetches_of_one_value_do_not_share_memory() -> None:
+def test_duplicate_fetches_do_not_share_memory() -> None:
     x = elementwise.exp(constant([1.0, 2.0]))
     with Session() as session:
         one, other = session.run([x, builtin_ops.identity(x)])
@@ -418,7 +419,7 @@ def test_empty_arrays() -> None:
     assert np.isnan(mean)
 
 
-def test_extremes_of_no_elements() -> None:
+def test_extremes_of_empty_arrays() -> None:
     x = placeholder(float32, [None])
     i = placeholder(int32, [None])
     extremes = [reduce.reduce_max(x), reduce.reduce_min(x), reduce.reduce_max(i)]
@@ -432,7 +433,7 @@ def test_extremes_of_no_elements() -> None:
 # -- shapes that follow from values
 
 
-def test_shapes_from_shapes_are_known_when_xla_compiles() -> None:
+def test_shapes_from_shapes_are_static() -> None:
     x = placeholder(float32, [None, None], "x")
     rows = array.shape(x)[0]
     flat = array.reshape(x, [rows * array.shape(x)[1]])
@@ -449,7 +450,7 @@ def test_shapes_from_shapes_are_known_when_xla_compiles() -> None:
         assert session.state.compilations.total() == 1
 
 
-def test_shapes_from_feeds_compile_once_for_each_value() -> None:
+def test_fed_shape_compiles_once_per_value() -> None:
     dims = placeholder(int32, [2], "dims")
     limit = placeholder(int32, [], "limit")
     filled = filling.fill(dims, 7.0)
@@ -462,7 +463,7 @@ def test_shapes_from_feeds_compile_once_for_each_value() -> None:
         assert session.run(numbers, {limit: 2}).tolist() == [1, 2]
 
 
-def test_a_shape_that_a_computation_gives() -> None:
+def test_computed_shape() -> None:
     x = placeholder(float32, [None], "x")
     count = elementwise.cast(reduce.reduce_sum(x), int32)
     filled = filling.fill(joining.stack([count, 2]), 1.0)
@@ -472,7 +473,7 @@ def test_a_shape_that_a_computation_gives() -> None:
         assert session.run(filled, {x: np.ones(5000)}).shape == (5000, 2)
 
 
-def test_data_that_a_shape_is_computed_from_is_not_compiled_in() -> None:
+def test_data_behind_computed_shape_is_not_compiled_in() -> None:
     x = placeholder(float32, [2], "x")
     count = elementwise.cast(reduce.reduce_sum(x), int32)
     filled = filling.fill(joining.stack([count, 2]), 1.0)
@@ -482,14 +483,14 @@ def test_data_that_a_shape_is_computed_from_is_not_compiled_in() -> None:
         assert session.state.compilations.total() == 2  # the count, and 3 rows
 
 
-def test_a_shape_from_the_host() -> None:
+def test_shape_computed_on_host() -> None:
     names = placeholder(string, [None])
     filled = filling.zeros([array.size(names), 2])
     with Session() as session:
         assert session.run(filled, {names: ["a", "b", "c"]}).shape == (3, 2)
 
 
-def test_rows_that_depend_on_values() -> None:
+def test_data_dependent_rows() -> None:
     x = placeholder(float32, [None])
     positive = indexing.gather(x, indexing.where(x > 0.0)[:, 0])
     with Session() as session:
@@ -515,7 +516,8 @@ def test_control_dependencies_order_host_operations() -> None:
         assert COUNTS == {"first": 3, "second": 2, "third": 1}
 
 
-def test_control_dependencies_between_places() -> None:
+@pytest.mark.slow
+def test_control_dependencies_between_host_and_device() -> None:
     v = Variable(0.0)
     add = v.assign_add(1.0)
     with control_dependencies([add]):
@@ -529,7 +531,7 @@ def test_control_dependencies_between_places() -> None:
     assert COUNTS == {"seen": 1}
 
 
-def test_a_fed_tensor_does_not_wait_for_its_dependencies() -> None:
+def test_fed_tensor_ignores_its_dependencies() -> None:
     with control_dependencies([counted(1.0, "before")]):
         x = builtin_ops.identity(2.0)
     with Session() as session:
@@ -540,7 +542,7 @@ def test_a_fed_tensor_does_not_wait_for_its_dependencies() -> None:
 # -- errors
 
 
-def test_an_error_in_a_kernel_names_the_operation_and_the_line() -> None:
+def test_kernel_error_names_operation_and_line() -> None:
     x = placeholder(float32, [None, None], "x")
     bad = linalg.matmul(x, filling.zeros([3, 1]), name="product")  # the line
     with Session() as session:
@@ -557,7 +559,7 @@ def test_an_error_in_a_kernel_names_the_operation_and_the_line() -> None:
         assert session.run(bad, {x: np.zeros([2, 3])}).shape == (2, 1)
 
 
-def test_an_error_leaves_the_variables_as_they_were() -> None:
+def test_error_leaves_variables_unchanged() -> None:
     x = placeholder(float32, [None], "x")
     v = Variable([1.0, 2.0])
     add = v.assign_add(x)
@@ -570,7 +572,7 @@ def test_an_error_leaves_the_variables_as_they_were() -> None:
         np.testing.assert_array_equal(session.run(v), [2.0, 3.0])
 
 
-def test_an_uninitialized_variable() -> None:
+def test_uninitialized_variable_raises() -> None:
     v = Variable(1.0, name="v")
     with Session() as session:
         with pytest.raises(errors.FailedPreconditionError, match="uninitialized value v") as caught:
@@ -581,7 +583,7 @@ def test_an_uninitialized_variable() -> None:
         assert session.run(v * 2.0) == 2.0
 
 
-def test_the_wrong_graph_and_the_wrong_kind() -> None:
+def test_fetch_of_wrong_graph_or_type_raises() -> None:
     a = constant(1.0, name="a")
     with Graph().as_default(), Session() as session:
         constant(2.0, name="b")
@@ -601,7 +603,7 @@ def test_the_wrong_graph_and_the_wrong_kind() -> None:
             session.run("b:1")
 
 
-def test_a_closed_session() -> None:
+def test_closed_session_raises() -> None:
     a = constant(1.0)
     session = Session()
     assert session.run(a) == 1.0
@@ -616,7 +618,7 @@ def test_a_closed_session() -> None:
 # -- which session
 
 
-def test_sessions_hold_their_own_variables() -> None:
+def test_sessions_have_separate_variables() -> None:
     v = Variable(1.0)
     add = v.assign_add(1.0)
     one, other = Session(), Session()
@@ -653,7 +655,7 @@ def test_default_sessions() -> None:
     assert get_default_session() is None
 
 
-def test_a_second_interactive_session_is_warned_of() -> None:
+def test_second_interactive_session_warns() -> None:
     first = InteractiveSession()
     with pytest.warns(UserWarning, match="An interactive session is already active"):
         second = InteractiveSession()
@@ -666,7 +668,7 @@ class Squared:
         self.tensor = tensor * tensor
 
 
-def test_objects_of_registered_types_are_fetched_and_fed() -> None:
+def test_feed_and_fetch_of_registered_types() -> None:
     register = register_session_run_conversion_functions
     functions: Any = (
         lambda squared: ([squared.tensor], lambda values: values[0]),
@@ -684,7 +686,7 @@ def test_objects_of_registered_types_are_fetched_and_fed() -> None:
         assert session.partial_run(handle, squared, {squared: [1, 2]}).tolist() == [1, 2]
 
 
-def test_a_callable_from_options() -> None:
+def test_callable_from_options() -> None:
     fed = placeholder(float32)
     options = CallableOptions(feed=[fed.name], fetch=[(fed + 1.0).name])
     options.run_options.trace_level = options.run_options.FULL_TRACE
@@ -694,7 +696,7 @@ def test_a_callable_from_options() -> None:
     assert metadata.step_stats.dev_stats
 
 
-def test_the_graph_of_a_session_with_shapes() -> None:
+def test_session_graph_def_with_shapes() -> None:
     constant([1, 2], name=b"named")
     config = ConfigProto()
     assert "_output_shapes" not in Session(config=config).graph_def.node[0].attr
@@ -704,7 +706,7 @@ def test_the_graph_of_a_session_with_shapes() -> None:
     assert "_output_shapes" in node.attr
 
 
-def test_cpu_devices_asked_for_too_late(caplog: pytest.LogCaptureFixture) -> None:
+def test_late_cpu_device_request(caplog: pytest.LogCaptureFixture) -> None:
     there = len(placement.available())
     config = ConfigProto(device_count={"CPU": there + 1})
     try:
@@ -717,7 +719,7 @@ def test_cpu_devices_asked_for_too_late(caplog: pytest.LogCaptureFixture) -> Non
     assert "cannot change once JAX has started" in caplog.text
 
 
-def test_the_session_of_another_graph_cannot_evaluate() -> None:
+def test_eval_with_session_of_another_graph_raises() -> None:
     a = constant(1.0)
     with (
         Graph().as_default(),
@@ -737,7 +739,7 @@ def test_make_callable() -> None:
         double(1.0)
 
 
-def test_a_shape_that_does_not_fit_is_told_when_run() -> None:
+def test_runtime_shape_mismatch_raises() -> None:
     with Graph().as_default(), Session() as session:
         x = placeholder(float32, [None])
         with pytest.raises(errors.InvalidArgumentError, match=r"with 6 values, but .* has 4"):
@@ -746,19 +748,19 @@ def test_a_shape_that_does_not_fit_is_told_when_run() -> None:
             session.run(array.reshape(x, [4, -1]), {x: np.zeros(6)})
 
 
-def test_concat_in_the_order_of_the_first_releases() -> None:
+def test_legacy_concat_argument_order() -> None:
     with Graph().as_default(), pytest.raises(TypeError, match=r"before TensorFlow 1\.0"):
         joining.concat(0, [filling.zeros([2]), filling.zeros([3])])
 
 
-def test_a_session_gives_its_graph_s_proto() -> None:
+def test_session_graph_def() -> None:
     with Graph().as_default() as graph, Session() as session:
         constant(1, name="one")
         assert session.graph_def == graph.as_graph_def()
         assert [node.name for node in session.graph_def.node] == ["one"]
 
 
-def test_tensors_are_kept_between_runs() -> None:
+def test_session_handles() -> None:
     with Graph().as_default():
         x = placeholder(int32, [])
         kept = session_tensors.get_session_handle(elementwise.add(x, 1))
@@ -788,7 +790,7 @@ def test_tensors_are_kept_between_runs() -> None:
             session_tensors.get_session_handle(3)
 
 
-def test_what_metadata_say_of_a_run() -> None:
+def test_run_metadata() -> None:
     with Graph().as_default() as graph, Session() as session:
         fetched = constant(1.0, name="one")
         constant(2.0, name="two")

@@ -1,4 +1,4 @@
-"""Sessions that several threads use: state is exchanged under a lock, and nothing is lost."""
+"""Sessions used by several threads: state is exchanged under a lock, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_no_update_is_lost(session: tf.Session) -> None:
     assert session.run(rows).tolist() == [0, 400, 0, 800]
 
 
-def test_counts_that_are_given_out_are_all_different(session: tf.Session) -> None:
+def test_concurrent_counts_are_unique(session: tf.Session) -> None:
     count = tf.get_variable("count", (), tf.int64, initializer=tf.zeros_initializer())
     add = tf.assign_add(count, 1)
     session.run(count.initializer)
@@ -48,7 +48,7 @@ def test_counts_that_are_given_out_are_all_different(session: tf.Session) -> Non
 
 
 @pytest.mark.slow
-def test_threads_that_run_save_restore_and_assign(session: tf.Session, tmp_path: Path) -> None:
+def test_concurrent_run_save_restore_and_assign(session: tf.Session, tmp_path: Path) -> None:
     weights = tf.get_variable("weights", (64, 64), initializer=tf.ones_initializer())
     same = tf.get_variable("same", (64,), initializer=tf.zeros_initializer())
     text = tf.get_variable("text", initializer=tf.constant("a"))
@@ -104,7 +104,7 @@ def test_threads_that_run_save_restore_and_assign(session: tf.Session, tmp_path:
     coordinator.join(threads)
 
 
-def test_values_that_are_read_stay_as_they_are(session: tf.Session) -> None:
+def test_fetched_values_do_not_change(session: tf.Session) -> None:
     variable = tf.get_variable("variable", (1000,), initializer=tf.ones_initializer())
     double = tf.assign(variable, variable * 2)
     session.run(variable.initializer)
@@ -117,7 +117,7 @@ def test_values_that_are_read_stay_as_they_are(session: tf.Session) -> None:
     assert (session.run(variable) == 4).all()
 
 
-def test_a_run_copies_what_others_read(session: tf.Session) -> None:
+def test_run_copies_values_read_elsewhere(session: tf.Session) -> None:
     variable = tf.get_variable("variable", (3,), initializer=tf.ones_initializer())
     double = tf.assign(variable, variable * 2)
     session.run([variable.initializer])
@@ -136,14 +136,14 @@ def test_a_run_copies_what_others_read(session: tf.Session) -> None:
     assert session.run(variable).tolist() == [4, 4, 4]
 
 
-def test_equal_runs_that_begin_together_are_compiled_once(session: tf.Session) -> None:
+def test_concurrent_equal_runs_compile_once(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32, (3,))
     y = tf.tanh(x, name="once")
     run_together([lambda: session.run(y, {x: [1, 2, 3]})] * 8)
     assert session.state.compilations["once"] == 1
 
 
-def test_threads_run_while_the_graph_grows(session: tf.Session) -> None:
+def test_runs_while_graph_grows(session: tf.Session) -> None:
     x = tf.constant(2.0)
     results: list[float] = []
 
@@ -156,7 +156,7 @@ def test_threads_run_while_the_graph_grows(session: tf.Session) -> None:
     assert sorted(results) == sorted([0.0, 2.0, 4.0, 6.0, 8.0] * 4)
 
 
-def test_closing_ends_what_other_threads_run(session: tf.Session) -> None:
+def test_close_interrupts_other_threads(session: tf.Session) -> None:
     variable = tf.get_variable("variable", initializer=0.0)
     add = tf.assign_add(variable, 1.0)
     queue = tf.FIFOQueue(3, tf.float32, [()])

@@ -1,4 +1,4 @@
-"""Sessions of one target share variables, tables and queues; sessions by themselves do not."""
+"""Sessions of one target share variables, tables and queues; other sessions do not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 
 
 def _counting() -> tuple[tf.Graph, tf.Tensor, tf.Operation]:
@@ -18,7 +18,7 @@ def _counting() -> tuple[tf.Graph, tf.Tensor, tf.Operation]:
         return graph, tf.assign_add(count, 1), count.initializer
 
 
-def test_variables_are_those_of_the_target() -> None:
+def test_sessions_share_variables() -> None:
     server = tf.train.Server.create_local_server()
     graph, more, initial = _counting()
     with tf.Session(server.target, graph) as first:
@@ -43,7 +43,7 @@ def test_variables_are_those_of_the_target() -> None:
         alone.run(more)
 
 
-def test_reset() -> None:
+def test_reset_clears_target() -> None:
     target = tf.train.Server.create_local_server().target
     graph, more, initial = _counting()
     with tf.Session(target, graph) as session:
@@ -53,7 +53,7 @@ def test_reset() -> None:
             session.run(more)
 
 
-def test_queues_and_tables_too() -> None:
+def test_sessions_share_queues_and_tables() -> None:
     target = tf.train.Server.create_local_server().target
     with tf.Graph().as_default():
         queue = tf.FIFOQueue(10, tf.int32, [[]], name="numbers")
@@ -71,7 +71,7 @@ def test_queues_and_tables_too() -> None:
             assert session.run(found).tolist() == [7]
 
 
-def test_sessions_of_one_target_train_at_the_same_time() -> None:
+def test_sessions_of_one_target_train_concurrently() -> None:
     target = tf.train.Server.create_local_server().target
     graph = tf.Graph()
     with graph.as_default():
@@ -94,7 +94,7 @@ def test_sessions_of_one_target_train_at_the_same_time() -> None:
         np.testing.assert_array_equal(session.run(weights), np.full(1000, 150, np.float32))
 
 
-def test_a_session_that_closes_ends_its_own_waits_only() -> None:
+def test_closing_session_cancels_only_its_own_waits() -> None:
     target = tf.train.Server.create_local_server().target
     with tf.Graph().as_default() as graph:
         queue = tf.FIFOQueue(10, tf.int32, [[]], name="numbers")
@@ -119,7 +119,7 @@ def test_a_session_that_closes_ends_its_own_waits_only() -> None:
         other.close()
 
 
-def test_what_is_not_there() -> None:
+def test_unknown_target_raises() -> None:
     with pytest.raises(tf.errors.NotFoundError, match="No session factory") as caught:
         tf.Session("nowhere://localhost:2222")
     assert "train.Server" in str(caught.value)
@@ -129,7 +129,7 @@ def test_what_is_not_there() -> None:
         tf.train.Server({"ps": ["localhost:1"]}, "ps", 1)
 
 
-def test_a_monitored_session_of_a_target() -> None:
+def test_monitored_session_of_target() -> None:
     target = tf.train.Server.create_local_server().target
     with tf.Graph().as_default():
         step = tf.train.get_or_create_global_step()

@@ -1,4 +1,4 @@
-"""The slides' programs for clusters: each task a process, and the client one more.
+"""The slides' cluster programs: each task a process, and the client another.
 
 Addresses are free ports of this machine, and what a slide leaves out (`...`) is a small model; the
 rest is as it stands.
@@ -187,7 +187,7 @@ def test_full_graph_replication_with_two_workers(processes: Processes, tmp_path:
 
 
 @pytest.mark.slow
-def test_a_supervisor_goes_on_where_all_were_killed(processes: Processes, tmp_path: Path) -> None:
+def test_supervisor_resumes_after_all_were_killed(processes: Processes, tmp_path: Path) -> None:
     replicated = FullGraph(processes, tmp_path / "log", 10**6)
     started = replicated.start_all()
     until(lambda: saved_step(tmp_path / "log") > 20, "no checkpoint")
@@ -243,7 +243,7 @@ SUB_GRAPH = """
 
 
 @pytest.mark.slow
-def test_sub_graph_replication_from_outside_of_the_cluster(processes: Processes) -> None:
+def test_sub_graph_replication_from_outside_the_cluster(processes: Processes) -> None:
     cluster = free_cluster(master=1, worker=2)
     processes.tasks(cluster)
     client = processes.program("client", SUB_GRAPH, target(cluster, "master", 0))
@@ -294,7 +294,7 @@ KERAS_MODEL = """
 
 
 @pytest.mark.slow
-def test_a_keras_model_with_the_slides_tf_config(processes: Processes, tmp_path: Path) -> None:
+def test_keras_model_with_tf_config(processes: Processes, tmp_path: Path) -> None:
     """host1 is the chief, and the first of three workers; host4 and host5 hold the parameters."""
     hosts = free_cluster(worker=3, ps=2)
     workers, servers = [*hosts["worker"].values()], [*hosts["ps"].values()]

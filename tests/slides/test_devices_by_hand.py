@@ -1,4 +1,4 @@
-"""The workshop's slides that compute one loss a worker and average them on the master.
+"""The workshop's slides that compute one loss per worker and average them on the master.
 
 The workers are CPU devices here; their number is settled before JAX starts, so in a new process.
 """
@@ -49,7 +49,7 @@ PROGRAM = """
 
 
 @pytest.mark.slow
-def test_losses_of_workers_are_averaged_on_the_master() -> None:
+def test_losses_of_workers_are_averaged_on_master() -> None:
     """Sub-graph replication with one synchronized step: the weights reach their closed form."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM)],

@@ -8,7 +8,7 @@ import pytest
 import estimatorkit as tf
 
 
-def test_a_simple_graph(capsys: pytest.CaptureFixture[str]) -> None:
+def test_simple_graph(capsys: pytest.CaptureFixture[str]) -> None:
     a = tf.add(3, 5)
     print(a)
     assert capsys.readouterr().out == 'Tensor("Add:0", shape=(), dtype=int32)\n'
@@ -33,7 +33,7 @@ def test_another_graph() -> None:
     assert op3 == 7776
 
 
-def test_what_is_useless_is_not_computed() -> None:
+def test_unneeded_operations_do_not_run() -> None:
     x = 2
     y = 3
     add_op = tf.add(x, y)
@@ -59,7 +59,7 @@ def test_placeholders(capsys: pytest.CaptureFixture[str]) -> None:
     sess.close()
 
 
-def test_a_dataset_iterator() -> None:
+def test_dataset_iterator() -> None:
     my_data = [
         [0, 1],
         [2, 3],
@@ -79,7 +79,7 @@ def test_a_dataset_iterator() -> None:
 
 
 @pytest.mark.slow
-def test_the_table_of_operations() -> None:
+def test_table_of_operations() -> None:
     """An operation of each category on the slide."""
     m = tf.constant([[4.0, 1.0], [2.0, 3.0]])
     v = tf.Variable(tf.zeros([2]))

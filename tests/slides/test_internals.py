@@ -1,4 +1,5 @@
-"""The lecture on TensorFlow's inside (gradients, control flow, functions, devices), by its slides.
+"""The lecture on TensorFlow's internals (gradients, control flow, functions, devices), by its
+slides.
 
 What a slide leaves out (shapes, the cell) is filled in; `tf.cross_entropy` is no function of any
 TensorFlow, its meaning is written out.
@@ -18,7 +19,7 @@ import estimatorkit as tf
 from estimatorkit import function
 
 
-def test_feeding_and_fetching_by_name() -> None:
+def test_feed_and_fetch_by_name() -> None:
     a = tf.constant(2.0, name="a")
     b = tf.placeholder_with_default(3.0, [], name="b")
     tf.multiply(a, b, name="f")
@@ -27,7 +28,7 @@ def test_feeding_and_fetching_by_name() -> None:
 
 
 @pytest.mark.slow
-def test_forward_and_backward_computation() -> None:
+def test_forward_and_backward() -> None:
     examples = tf.placeholder(tf.float32)
     labels = tf.placeholder(tf.int32)
     weight = tf.Variable(tf.zeros([784, 10]))
@@ -56,7 +57,7 @@ def test_forward_and_backward_computation() -> None:
     sess.close()
 
 
-def test_a_while_loop() -> None:
+def test_while_loop() -> None:
     i = tf.constant(0)
     c = lambda i: tf.less(i, 10)  # noqa: E731
     b = lambda i: tf.add(i, 1)  # noqa: E731
@@ -66,7 +67,7 @@ def test_a_while_loop() -> None:
 
 
 @pytest.mark.slow
-def test_a_function_as_an_operation() -> None:
+def test_function_as_operation() -> None:
     class Model:
         _dtype = tf.float32
 
@@ -170,7 +171,7 @@ def eval_list(text: str) -> object:
     return json.loads(text)
 
 
-def test_gpu_names_fall_back_where_there_is_none() -> None:
+def test_gpu_names_fall_back_to_cpu() -> None:
     """The slides' '/gpu:%d' runs on a machine without a GPU."""
     with tf.device("/gpu:3"):
         a = tf.constant([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], shape=[2, 3])

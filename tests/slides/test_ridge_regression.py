@@ -1,4 +1,4 @@
-"""The lecture whose demonstration is ridge regression: closed form, and gradient descent."""
+"""The lecture on ridge regression: closed form and gradient descent."""
 
 from __future__ import annotations
 

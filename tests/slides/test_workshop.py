@@ -72,7 +72,7 @@ def test_softmax_regression_on_mnist() -> None:
     sess.close()
 
 
-def test_a_first_graph(capfd: pytest.CaptureFixture[str]) -> None:
+def test_first_graph(capfd: pytest.CaptureFixture[str]) -> None:
     """Slides 43 to 47, with the exercise's m4; the slide feeds a placeholder that nothing uses."""
     graph = tf.Graph()
     m1 = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]], dtype=np.float32)

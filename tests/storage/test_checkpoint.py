@@ -1,4 +1,4 @@
-"""What is written is what is read: dtypes, shapes, names, shards, state, places."""
+"""Writing and reading checkpoints: dtypes, shapes, names, shards, state and paths."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def same(left: Any, right: Any) -> bool:
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (2, 3)])
 @pytest.mark.parametrize("dtype", NUMERIC, ids=str)
-def test_every_dtype_and_shape_comes_back(
+def test_every_dtype_and_shape_round_trips(
     dtype: dtypes.DType, shape: tuple[int, ...], tmp_path: Path
 ) -> None:
     count = int(np.prod(shape)) * dtype.size
@@ -79,7 +79,7 @@ def test_every_dtype_and_shape_comes_back(
     ),
     st.integers(1, 200),
 )
-def test_any_names_any_arrays_any_shard_size(
+def test_any_names_arrays_and_shard_sizes(
     tmp_path: Path, tensors: dict[str, Any], shard_bytes: int
 ) -> None:
     path = write_checkpoint(tmp_path, "c-1", tensors, shard_bytes=shard_bytes)
@@ -89,7 +89,7 @@ def test_any_names_any_arrays_any_shard_size(
         assert same(loaded[name], array.astype(array.dtype.newbyteorder("=")))
 
 
-def test_arrays_that_are_not_contiguous(tmp_path: Path) -> None:
+def test_non_contiguous_arrays(tmp_path: Path) -> None:
     base = np.arange(24, dtype=np.int32).reshape(4, 6)
     tensors = {"transposed": base.T, "strided": base[::2, ::-1], "fortran": np.asfortranarray(base)}
     loaded = read_checkpoint(write_checkpoint(tmp_path, "c-1", tensors)).tensors
@@ -97,7 +97,7 @@ def test_arrays_that_are_not_contiguous(tmp_path: Path) -> None:
         np.testing.assert_array_equal(loaded[name], array)
 
 
-def test_strings_come_back_as_bytes_without_pickle(tmp_path: Path) -> None:
+def test_strings_round_trip_without_pickle(tmp_path: Path) -> None:
     tensors = {
         "objects": np.array([[b"a\x00", "größe"], [b"", b"\xff\xfe"]], dtype=object),
         "scalar": np.array("one"),
@@ -113,7 +113,7 @@ def test_strings_come_back_as_bytes_without_pickle(tmp_path: Path) -> None:
     assert all(array.dtype == object for array in loaded.values())
 
 
-def test_other_tools_read_the_shards(tmp_path: Path) -> None:
+def test_safetensors_reads_shards(tmp_path: Path) -> None:
     tensors = {"w": np.arange(3, dtype=np.float32), "b": np.ones(2, ml_dtypes.bfloat16)}
     path = write_checkpoint(tmp_path, "c-1", tensors)
     loaded = safetensors.numpy.load_file(path / "variables-00000-of-00001.safetensors")
@@ -121,7 +121,7 @@ def test_other_tools_read_the_shards(tmp_path: Path) -> None:
     assert same(loaded["b"], tensors["b"])
 
 
-def test_shards_split_by_size_and_only_needed_ones_are_read(tmp_path: Path) -> None:
+def test_shards_split_by_size_and_load_lazily(tmp_path: Path) -> None:
     tensors = {name: np.full(100, ord(name), np.uint8) for name in "abcde"}
     tensors["big"] = np.zeros(1000, np.uint8)
     path = write_checkpoint(tmp_path, "c-1", tensors, shard_bytes=250)
@@ -139,7 +139,7 @@ def test_shards_split_by_size_and_only_needed_ones_are_read(tmp_path: Path) -> N
         load_variable(path, "big")
 
 
-def test_state_comes_back_or_is_refused(tmp_path: Path) -> None:
+def test_state_round_trips_or_raises(tmp_path: Path) -> None:
     state = {"iterator": {"epoch": 3, "seed": 2**127 + 1, "order": [1.5, None, True, "x"]}, "é": []}
     assert read_checkpoint(write_checkpoint(tmp_path, "c-1", {}, state)).state == state
     assert read_checkpoint(write_checkpoint(tmp_path, "c-2", {})).state == {}
@@ -172,7 +172,7 @@ def test_state_comes_back_or_is_refused(tmp_path: Path) -> None:
         ("x", np.array(["\ud800"], dtype=object), "UTF-8"),
     ],
 )
-def test_what_cannot_be_stored_is_refused_and_leaves_nothing(
+def test_unsupported_values_raise_and_leave_nothing(
     name: str, value: Any, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
@@ -187,21 +187,21 @@ def test_what_cannot_be_stored_is_refused_and_leaves_nothing(
         *("c-1.tmp-12-0123abcd", "c-1.old-0123abcd", "x" * 226),
     ],
 )
-def test_names_that_are_refused(name: str, tmp_path: Path) -> None:
+def test_invalid_names_raise(name: str, tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     with pytest.raises(errors.InvalidArgumentError, match="invalid checkpoint name"):
         write_checkpoint(inside, name, {})
     assert os.listdir(tmp_path) == []
 
 
-def test_a_name_written_again_is_replaced(tmp_path: Path) -> None:
+def test_same_name_replaces_checkpoint(tmp_path: Path) -> None:
     for value in (1, 2, 3):
         write(tmp_path, 7, value=value)
         assert read_checkpoint(tmp_path / "model.ckpt-7").state["value"] == value
     assert os.listdir(tmp_path) == ["model.ckpt-7"]
 
 
-def test_what_is_no_checkpoint_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
+def test_other_files_are_neither_replaced_nor_removed(tmp_path: Path) -> None:
     events = tmp_path / "eval" / "events.out.tfevents.1"
     events.parent.mkdir()
     events.write_bytes(b"precious")
@@ -223,7 +223,7 @@ def test_remove_checkpoint(tmp_path: Path) -> None:
         remove_checkpoint(path)
 
 
-def test_reading_by_folder_or_by_path(tmp_path: Path) -> None:
+def test_read_by_folder_or_path(tmp_path: Path) -> None:
     for step in (3, 20):
         write(tmp_path, step)
     update_checkpoint_state(tmp_path, "model.ckpt-20")
@@ -240,7 +240,7 @@ def test_reading_by_folder_or_by_path(tmp_path: Path) -> None:
         load_variable(tmp_path, "dnn/hiddenlayer_1/kernel")
 
 
-def test_nothing_there(tmp_path: Path) -> None:
+def test_missing_checkpoint_raises(tmp_path: Path) -> None:
     assert latest_checkpoint(tmp_path) is None
     assert latest_checkpoint(tmp_path / "missing") is None
     for call in (read_checkpoint, list_variables, read_latest):
@@ -255,9 +255,7 @@ def test_nothing_there(tmp_path: Path) -> None:
         read_checkpoint(tmp_path / "model.ckpt-5.index")
 
 
-def test_moved_linked_relative_spaced_and_foreign_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_moved_linked_and_relative_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     folder = Path("my größe 模型")
     write(folder, 1)
@@ -274,7 +272,7 @@ def test_moved_linked_relative_spaced_and_foreign_folders(
     assert (tmp_path / "moved" / "model.ckpt-2").is_dir()
 
 
-def test_permissions_follow_the_umask(tmp_path: Path) -> None:
+def test_permissions_follow_umask(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
         path = write(tmp_path, 1)
@@ -284,7 +282,7 @@ def test_permissions_follow_the_umask(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o750
 
 
-def test_files_are_hashed_once_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_hashed_once_per_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, 1)
     read_checkpoint(path)
     hashed: list[str] = []
@@ -304,7 +302,7 @@ def test_files_are_hashed_once_a_process(tmp_path: Path, monkeypatch: pytest.Mon
     assert hashed == ["state.json"]
 
 
-def test_a_reader_takes_what_was_set_aside(tmp_path: Path, caplog: Any) -> None:
+def test_reader_uses_backup_of_interrupted_replacement(tmp_path: Path, caplog: Any) -> None:
     """As a writer that was killed between its two renames leaves it."""
     path = write(tmp_path, 5)
     path.rename(tmp_path / "model.ckpt-5.old-0123abcd")
@@ -320,7 +318,7 @@ def test_a_reader_takes_what_was_set_aside(tmp_path: Path, caplog: Any) -> None:
     assert os.listdir(tmp_path) == ["checkpoint"]
 
 
-def test_the_next_writer_settles_what_was_set_aside(tmp_path: Path) -> None:
+def test_next_writer_restores_or_removes_backup(tmp_path: Path) -> None:
     write(tmp_path, 5).rename(tmp_path / "model.ckpt-5.old-0123abcd")
     write(tmp_path, 6).rename(tmp_path / "model.ckpt-6.old-0123abcd")
     write(tmp_path, 6)
@@ -333,7 +331,7 @@ def test_the_next_writer_settles_what_was_set_aside(tmp_path: Path) -> None:
     ]
 
 
-def test_a_reader_of_a_name_that_is_replaced_sees_one_version(tmp_path: Path) -> None:
+def test_reader_sees_one_version_during_replacement(tmp_path: Path) -> None:
     """A writer replaces the checkpoint after the reader has looked at the manifest."""
     write(tmp_path, 1, version=1)
     replaced: list[Path] = []
@@ -352,7 +350,7 @@ def test_a_reader_of_a_name_that_is_replaced_sees_one_version(tmp_path: Path) ->
         )
 
 
-def test_import_is_free_of_jax() -> None:
+def test_import_does_not_load_jax() -> None:
     code = (
         "import sys, estimatorkit.storage.retention, estimatorkit.storage.directory_lock;"
         "print(sorted({'jax', 'pandas', 'tensorboard'} & set(sys.modules)))"

@@ -1,4 +1,4 @@
-"""Killed, refused and failing writers: what was committed stays, and nothing is left over.
+"""Killed and failing writers: committed checkpoints stay, and nothing is left over.
 
 The writers are forked, a few milliseconds each, by one process that has imported the store.
 """
@@ -176,7 +176,7 @@ def leftovers(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_killed_at_fifty_random_moments(writers: Writers, tmp_path: Path) -> None:
+def test_killed_at_random_moments(writers: Writers, tmp_path: Path) -> None:
     log = tmp_path / "committed"
     log.touch()
     folder = tmp_path / "model"
@@ -229,9 +229,7 @@ def test_pain_point_34_killed_before_each_file_operation(
     assert set(found) == {(1, 0), (step, version)}
 
 
-def test_everything_is_on_the_disk_before_it_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_is_synced_before_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[tuple[str, str]] = []
 
     def name_of(path: Any) -> str:
@@ -269,7 +267,7 @@ def test_everything_is_on_the_disk_before_it_is_named(
 
 
 @pytest.mark.parametrize("size", [0, 1, 500, 15_000, 40_200])
-def test_pain_point_34_a_full_disk_is_loud_and_harmless(
+def test_pain_point_34_full_disk_raises_and_harms_nothing(
     size: int, writers: Writers, tmp_path: Path
 ) -> None:
     """Two shards of 40 kB and 80 B, state of 40 B, manifest of 1 kB, cut at different places."""
@@ -292,7 +290,7 @@ def test_pain_point_34_a_full_disk_is_loud_and_harmless(
 
 @pytest.mark.parametrize("call", ["fsync", "rename", "replace", "mkdir"])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
-def test_each_failing_call_is_loud_and_harmless(
+def test_failing_system_call_raises_and_harms_nothing(
     call: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manager = CheckpointRotation(tmp_path)
@@ -324,7 +322,7 @@ def test_each_failing_call_is_loud_and_harmless(
     assert failing > 0
 
 
-def test_a_folder_that_may_not_be_written(writers: Writers, open_folder: Path) -> None:
+def test_unwritable_folder_raises(writers: Writers, open_folder: Path) -> None:
     """The writer gives up root's rights first, where it has them."""
     model = open_folder / "model"
     save(CheckpointRotation(model), 1)
@@ -343,7 +341,7 @@ def test_a_folder_that_may_not_be_written(writers: Writers, open_folder: Path) -
     assert check_whole(read_latest(model)) == 1
 
 
-def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+def test_file_in_place_of_folder_raises(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("content")
     for folder in (tmp_path / "file", tmp_path / "file" / "model"):
         with pytest.raises(errors.FailedPreconditionError, match="a file is where a folder"):
@@ -352,7 +350,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "content"
 
 
-def test_stale_temporaries_are_told_from_live_ones(
+def test_stale_temporary_files_are_distinguished_from_live_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = subprocess.Popen([sys.executable, "-c", ""])
@@ -380,9 +378,7 @@ def test_stale_temporaries_are_told_from_live_ones(
 
 
 @pytest.mark.slow
-def test_an_evaluator_reads_while_old_checkpoints_are_removed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_evaluator_reads_during_removal(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """One thread saves and keeps a single checkpoint, the others read the newest."""
     manager = CheckpointRotation(tmp_path, max_to_keep=1)
     save(manager, 1)
@@ -413,7 +409,7 @@ def test_an_evaluator_reads_while_old_checkpoints_are_removed(
         assert len(set(steps)) > 1
 
 
-def test_a_checkpoint_that_vanishes_is_not_found(tmp_path: Path) -> None:
+def test_vanished_checkpoint_is_not_found(tmp_path: Path) -> None:
     path = checkpoint.write_checkpoint(tmp_path, "c-1", {"w": np.zeros(1)})
 
     def vanish(files: Callable[..., Any]) -> Callable[..., Any]:

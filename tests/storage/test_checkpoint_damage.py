@@ -1,4 +1,4 @@
-"""Damaged, crafted and newer checkpoints are refused by file and reason, and passed over."""
+"""Damaged, crafted and newer checkpoints are refused with file and reason, and skipped."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def check_passed_over(folder: Path, file: str, caplog: pytest.LogCaptureFixture)
 
 @pytest.mark.parametrize("part", ["0", "1", "half", "size - 1", "missing"])
 @pytest.mark.parametrize("file", FILES)
-def test_truncated(file: str, part: str, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_truncated_files(
+    file: str, part: str, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = folder / "model.ckpt-2" / file
     size = path.stat().st_size
     if part == "missing":
@@ -72,7 +74,7 @@ def test_truncated(file: str, part: str, folder: Path, caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_each_flipped_byte_is_found(file: str, folder: Path) -> None:
+def test_flipped_byte_is_detected(file: str, folder: Path) -> None:
     path = folder / "model.ckpt-2" / file
     whole = path.read_bytes()
     random = np.random.default_rng(0)
@@ -89,9 +91,7 @@ def test_each_flipped_byte_is_found(file: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_flipped_byte_is_passed_over(
-    file: str, folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_flipped_byte_is_skipped(file: str, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = folder / "model.ckpt-2" / file
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
@@ -99,7 +99,7 @@ def test_a_flipped_byte_is_passed_over(
     check_passed_over(folder, file, caplog)
 
 
-def test_appended_bytes_and_swapped_files_are_found(folder: Path) -> None:
+def test_appended_bytes_and_swapped_files_are_detected(folder: Path) -> None:
     with open(folder / "model.ckpt-2" / SHARD, "ab") as file:
         file.write(b"\0")
     with pytest.raises(errors.DataLossError, match="wrong size"):
@@ -109,7 +109,7 @@ def test_appended_bytes_and_swapped_files_are_found(folder: Path) -> None:
         read_checkpoint(folder / "model.ckpt-2")
 
 
-def test_nothing_valid_left(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_valid_checkpoint(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     for step in (1, 2):
         os.truncate(folder / f"model.ckpt-{step}" / "MANIFEST.json", 10)
     assert latest_checkpoint(folder) is None
@@ -148,7 +148,7 @@ def pieces(*listed: tuple[Any, Any, Any], dtype: str = "float64", axis: Any = 0)
     return {"dtype": dtype, "shape": [2, 3], "axis": axis, "pieces": named}
 
 
-def test_crafting_is_done_right(folder: Path) -> None:
+def test_crafted_checkpoint_is_otherwise_valid(folder: Path) -> None:
     craft(folder / "model.ckpt-2", lambda content: None)
     assert read_checkpoint(folder / "model.ckpt-2").state["step"] == 2
 
@@ -160,7 +160,7 @@ def test_crafting_is_done_right(folder: Path) -> None:
         *("state.json\n", "http://example.org/x", SHARD.replace("0", "\u0660")),
     ],
 )
-def test_file_names_that_lead_elsewhere(name: str, folder: Path) -> None:
+def test_path_traversal_is_refused(name: str, folder: Path) -> None:
     (folder / "secret").write_text("secret")
     outside = {"size": 6, "sha256": hashlib.sha256(b"secret").hexdigest()}
     craft(folder / "model.ckpt-2", lambda content: content["files"].update({name: outside}))
@@ -185,9 +185,7 @@ def test_links_and_pipes_are_not_followed(folder: Path, tmp_path: Path) -> None:
     assert read_checkpoint(folder / "model.ckpt-2").state["step"] == 2
 
 
-def test_a_folder_linked_from_outside_is_not_followed(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_linked_folder_is_not_followed(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     model = folder / "model"
     model.mkdir()
     (model / "model.ckpt-9").symlink_to(folder / "model.ckpt-2", target_is_directory=True)
@@ -196,7 +194,7 @@ def test_a_folder_linked_from_outside_is_not_followed(
     assert "a link leads out of the folder" in caplog.text
 
 
-def test_variable_names_are_only_keys(tmp_path: Path) -> None:
+def test_variable_names_are_not_paths(tmp_path: Path) -> None:
     names = ["../../x", "/etc/passwd", "a/../b", "C:\\x", "w:0"]
     path = write_checkpoint(tmp_path / "m", "c-1", {name: np.ones(1) for name in names})
     assert list(read_checkpoint(path).tensors) == names
@@ -239,7 +237,7 @@ def test_variable_names_are_only_keys(tmp_path: Path) -> None:
         None,
     ],
 )
-def test_tensor_entries_that_are_wrong(tensor: Any, folder: Path) -> None:
+def test_invalid_tensor_entries(tensor: Any, folder: Path) -> None:
     craft(folder / "model.ckpt-2", lambda content: content["tensors"].update(w=tensor))
     with pytest.raises(errors.DataLossError, match=r"invalid entry for the tensor 'w'|valid JSON"):
         read_checkpoint(folder / "model.ckpt-2")
@@ -260,13 +258,13 @@ def test_tensor_entries_that_are_wrong(tensor: Any, folder: Path) -> None:
         (pieces((SHARD, "w", 1), (SHARD, "w", 1)), "wrong shape"),
     ],
 )
-def test_manifest_and_shard_disagree(tensor: Any, message: str, folder: Path) -> None:
+def test_manifest_and_shard_mismatch(tensor: Any, message: str, folder: Path) -> None:
     craft(folder / "model.ckpt-2", lambda content: content["tensors"].update(w=tensor))
     with pytest.raises(errors.DataLossError, match=message):
         read_checkpoint(folder / "model.ckpt-2")
 
 
-def test_raw_bytes_of_the_wrong_length(folder: Path) -> None:
+def test_raw_bytes_of_wrong_length(folder: Path) -> None:
     """Complex numbers lie in the shard as bytes: the two strings have 27, not 32."""
     complexes = entry(dtype="complex128", shape=[2])
     craft(folder / "model.ckpt-2", lambda content: content["tensors"].update(vocabulary=complexes))
@@ -274,7 +272,7 @@ def test_raw_bytes_of_the_wrong_length(folder: Path) -> None:
         read_checkpoint(folder / "model.ckpt-2")
 
 
-def test_tensors_added_or_dropped(folder: Path) -> None:
+def test_added_or_dropped_tensors(folder: Path) -> None:
     for change in (
         lambda content: content["tensors"].pop("w"),
         lambda content: content["tensors"].update(more=entry()),
@@ -297,7 +295,7 @@ def test_tensors_added_or_dropped(folder: Path) -> None:
         b"",
     ],
 )
-def test_string_tensors_that_are_inconsistent(blob: bytes, folder: Path) -> None:
+def test_inconsistent_string_tensors(blob: bytes, folder: Path) -> None:
     data = safetensors.numpy.save(
         {"w": np.zeros((2, 3)), "vocabulary": np.frombuffer(blob, np.uint8)}
     )
@@ -329,7 +327,7 @@ def shard_with_header(header: bytes, data: bytes = b"\0" * 48) -> bytes:
     ],
     ids=range(13),
 )
-def test_shards_that_are_crafted(shard: bytes, folder: Path) -> None:
+def test_crafted_shards(shard: bytes, folder: Path) -> None:
     def only_w(content: dict[str, Any]) -> None:
         content["tensors"] = {"w": entry()}
 
@@ -349,7 +347,7 @@ def test_shards_that_are_crafted(shard: bytes, folder: Path) -> None:
         (b"\xff", "not valid JSON"),
     ],
 )
-def test_states_that_are_crafted(state: bytes, reason: str, folder: Path) -> None:
+def test_crafted_states(state: bytes, reason: str, folder: Path) -> None:
     craft(folder / "model.ckpt-2", lambda content: None, state=state)
     with pytest.raises(errors.DataLossError, match=r"state\.json(.|\n)*" + reason):
         read_checkpoint(folder / "model.ckpt-2")
@@ -368,19 +366,19 @@ def test_states_that_are_crafted(state: bytes, reason: str, folder: Path) -> Non
     ],
     ids=range(7),
 )
-def test_manifests_that_are_crafted(content: dict[str, Any], folder: Path) -> None:
+def test_crafted_manifests(content: dict[str, Any], folder: Path) -> None:
     (folder / "model.ckpt-2" / "MANIFEST.json").write_bytes(seal(content))
     with pytest.raises(errors.DataLossError, match=r"MANIFEST\.json|state\.json"):
         read_checkpoint(folder / "model.ckpt-2")
 
 
-def test_a_file_too_large_for_memory_is_not_read(folder: Path) -> None:
+def test_file_larger_than_memory_is_not_read(folder: Path) -> None:
     os.truncate(folder / "model.ckpt-2" / "MANIFEST.json", 1 << 40)  # sparse
     with pytest.raises(errors.DataLossError, match=r"MANIFEST\.json is too large"):
         read_checkpoint(folder / "model.ckpt-2")
 
 
-def test_a_newer_format_is_refused_and_not_passed_over(folder: Path) -> None:
+def test_newer_format_is_refused_not_skipped(folder: Path) -> None:
     craft(folder / "model.ckpt-2", lambda content: content.update(format_version=2, new="thing"))
     for call in (
         lambda: read_checkpoint(folder / "model.ckpt-2"),

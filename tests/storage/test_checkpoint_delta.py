@@ -44,7 +44,7 @@ def checkpoints(folder: Path) -> tuple[str, str, dict[str, Any]]:
     return paths[0], paths[1], latest
 
 
-def test_a_delta_is_small_and_gives_the_checkpoint(tmp_path: Path) -> None:
+def test_delta_is_small_and_restores_checkpoint(tmp_path: Path) -> None:
     base, latest, expected = checkpoints(tmp_path)
     delta = tf.train.write_checkpoint_delta(base, latest, tmp_path / "delta-6")
     assert folder_bytes(delta) < folder_bytes(latest) / 100
@@ -57,7 +57,7 @@ def test_a_delta_is_small_and_gives_the_checkpoint(tmp_path: Path) -> None:
     assert found.state == {"random": {"x": [1, 2, 6]}}
 
 
-def test_the_base_must_be_that_of_the_delta(tmp_path: Path) -> None:
+def test_wrong_base_is_refused(tmp_path: Path) -> None:
     base, latest, _ = checkpoints(tmp_path)
     delta = tf.train.write_checkpoint_delta(base, latest, tmp_path / "delta")
     with pytest.raises(tf.errors.FailedPreconditionError, match="against another checkpoint"):
@@ -68,7 +68,7 @@ def test_the_base_must_be_that_of_the_delta(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["rows", "shapes", "values"])
-def test_a_malformed_delta_is_refused(broken: str, tmp_path: Path) -> None:
+def test_malformed_delta_is_refused(broken: str, tmp_path: Path) -> None:
     base, latest, _ = checkpoints(tmp_path)
     delta = read_checkpoint(tf.train.write_checkpoint_delta(base, latest, tmp_path / "delta"))
     if broken == "rows":
@@ -82,7 +82,8 @@ def test_a_malformed_delta_is_refused(broken: str, tmp_path: Path) -> None:
         tf.train.apply_checkpoint_delta(base, tmp_path / "bad", tmp_path / "x")
 
 
-def test_tomorrow_s_training_goes_on_from_a_delta(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_training_continues_from_delta(tmp_path: Path) -> None:
     """A dynamic table: new ids come with the delta."""
     table = tf.feature_column.EmbeddingTable(dynamic=True)
     column = tf.feature_column.embedding_column(

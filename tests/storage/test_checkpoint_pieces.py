@@ -1,4 +1,4 @@
-"""Tensors that lie in a checkpoint in pieces, and parts that are read of them."""
+"""Tensors stored in slices, and reading parts of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ VALUES["string"] = np.array([b"x" * n for n in range(24)], object).reshape(4, 3,
 
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize(("axis", "cuts"), [(0, [1, 3]), (1, [2]), (2, []), (0, [0, 4])])
-def test_pieces_are_one_tensor(name: str, axis: int, cuts: list[int], tmp_path: Path) -> None:
+def test_slices_form_one_tensor(name: str, axis: int, cuts: list[int], tmp_path: Path) -> None:
     value = VALUES[name]
     path = write_checkpoint(tmp_path, "c", {"v": in_pieces(value, cuts, axis), "w": value})
     assert list_variables(path) == [("v", [4, 3, 2]), ("w", [4, 3, 2])]
@@ -60,7 +60,7 @@ def test_pieces_are_one_tensor(name: str, axis: int, cuts: list[int], tmp_path: 
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
-def test_any_part_of_any_pieces(data: st.DataObject, tmp_path: Path) -> None:
+def test_any_part_of_any_slices(data: st.DataObject, tmp_path: Path) -> None:
     shape = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3), "shape")
     axes = st.integers(0, len(shape) - 1)
     axis, along = data.draw(axes, "axis of the pieces"), data.draw(axes, "axis of the part")
@@ -74,7 +74,7 @@ def test_any_part_of_any_pieces(data: st.DataObject, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, value.take(range(*ends), along))
 
 
-def test_each_piece_may_be_written_by_another(tmp_path: Path) -> None:
+def test_slices_from_several_writers(tmp_path: Path) -> None:
     """Each writes one file; who reads a part needs only the files that hold it."""
     rows = np.arange(12.0).reshape(6, 2)
     held = {"own 0": rows[:2], "own 1": rows[2:5]}
@@ -96,7 +96,7 @@ def test_each_piece_may_be_written_by_another(tmp_path: Path) -> None:
         read_checkpoint_parts(path, [TensorSlice("v", 0, 1, 2)])
 
 
-def test_parts_of_a_checkpoint_of_tensorflow() -> None:
+def test_parts_of_tensorflow_checkpoint() -> None:
     path = GOLDEN / "partitioned" / "p"
     whole = np.arange(30.0).reshape(6, 5)
     found = read_checkpoint_parts(
@@ -117,7 +117,7 @@ def test_parts_of_a_checkpoint_of_tensorflow() -> None:
         TensorSlice("v", 0, 1, -1),
     ],
 )
-def test_parts_that_are_not_there(part: TensorSlice, tmp_path: Path) -> None:
+def test_missing_parts_raise(part: TensorSlice, tmp_path: Path) -> None:
     path = write_checkpoint(tmp_path, "c", {"v": in_pieces(np.ones((4, 2)), [2])})
     with pytest.raises(errors.InvalidArgumentError, match=r"no such slice(.|\n)*\[4, 2\]"):
         read_checkpoint_parts(path, [part])
@@ -140,15 +140,13 @@ def test_parts_that_are_not_there(part: TensorSlice, tmp_path: Path) -> None:
     ],
     ids=["shapes", "dtypes", "names"],
 )
-def test_pieces_that_cannot_be_written(tensors: Any, message: str, tmp_path: Path) -> None:
+def test_invalid_slices_raise(tensors: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         write_checkpoint(tmp_path, "c", tensors)
     assert not (tmp_path / "c").exists()
 
 
-def test_no_more_is_read_than_what_is_wanted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_requested_bytes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the tensor nor a piece of it is taken into memory for a part."""
     value = np.arange(1000.0).reshape(100, 10)
     path = write_checkpoint(tmp_path, "c", {"v": in_pieces(value, [40]), "w": value})
@@ -169,7 +167,7 @@ def test_no_more_is_read_than_what_is_wanted(
     assert made == [10, 10]
 
 
-def test_whole_checkpoints_have_them_too(tmp_path: Path) -> None:
+def test_slices_in_whole_checkpoints(tmp_path: Path) -> None:
     value = np.arange(6.0)
     path = write_checkpoint(tmp_path, "c", {"v": in_pieces(value, [2]), "w": value}, {"a": 1})
     read = read_checkpoint(path)

@@ -72,9 +72,7 @@ def test_keeps_what_tensorflow_keeps(case: dict[str, Any], restart: bool, tmp_pa
     st.one_of(st.none(), st.integers(0, 5)),
     st.floats(0.1, 100),
 )
-def test_the_newest_are_always_kept(
-    times: list[float], max_to_keep: int | None, hours: float
-) -> None:
+def test_newest_are_always_kept(times: list[float], max_to_keep: int | None, hours: float) -> None:
     checkpoints = [(f"c-{number}", time) for number, time in enumerate(times)]
     decision = decide_retention(checkpoints, max_to_keep, hours, hours * 3600.0)
     kept = max_to_keep or 1
@@ -88,9 +86,7 @@ def test_the_newest_are_always_kept(
         assert moved == pytest.approx(preserved * hours * 3600.0)
 
 
-def test_deletes_only_after_the_pointer_moved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deletes_only_after_pointer_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manager = CheckpointRotation(tmp_path, max_to_keep=1)
     manager.save("model.ckpt-1", {})
     remove = checkpoint.remove_checkpoint
@@ -113,9 +109,7 @@ def test_deletes_only_after_the_pointer_moved(
     assert on_disk(tmp_path) == [2, 3]
 
 
-def test_a_removal_that_fails_is_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failed_removal_warns(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     manager = CheckpointRotation(tmp_path, max_to_keep=1)
     manager.save("model.ckpt-1", {})
     (tmp_path / "model.ckpt-1" / "notes.txt").write_text("precious")
@@ -127,14 +121,14 @@ def test_a_removal_that_fails_is_a_warning(
     assert on_disk(tmp_path) == [1, 3]
 
 
-def test_a_name_saved_again_is_listed_once(tmp_path: Path) -> None:
+def test_name_saved_again_is_listed_once(tmp_path: Path) -> None:
     manager = CheckpointRotation(tmp_path, max_to_keep=2)
     for name in ("c-1", "c-2", "c-1", "c-1"):
         manager.save(name, {"w": np.zeros(2)})
     assert [os.path.basename(path) for path in manager.last_checkpoints] == ["c-2", "c-1"]
 
 
-def test_a_hostile_pointer_makes_us_delete_nothing(tmp_path: Path) -> None:
+def test_hostile_pointer_deletes_nothing(tmp_path: Path) -> None:
     model = tmp_path / "model"
     precious = [tmp_path / "outside", model / "eval"]
     for path in precious:
@@ -147,7 +141,7 @@ def test_a_hostile_pointer_makes_us_delete_nothing(tmp_path: Path) -> None:
     assert latest_checkpoint(model) == os.fspath(model / "model.ckpt-1")
 
 
-def test_a_clock_that_was_set_back_starts_the_hours_anew(tmp_path: Path) -> None:
+def test_clock_set_back_restarts_hours(tmp_path: Path) -> None:
     clock = Clock()
     CheckpointRotation(tmp_path, keep_checkpoint_every_n_hours=1.0, clock=clock).save("c-1", {})
     clock.now = START - 1e6

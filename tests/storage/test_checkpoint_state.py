@@ -1,4 +1,4 @@
-"""The pointer file: TensorFlow's text form, and what happens where it is garbage."""
+"""The checkpoint state file: TensorFlow's text format, and malformed files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folder(template: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(template, tmp_path, dirs_exist_ok=True))
 
 
-def test_the_same_text_as_tensorflow(tmp_path: Path) -> None:
+def test_text_matches_tensorflow(tmp_path: Path) -> None:
     start, names = GOLDEN["start"], GOLDEN["names"]
     update_checkpoint_state(
         tmp_path,
@@ -54,9 +54,7 @@ def test_the_same_text_as_tensorflow(tmp_path: Path) -> None:
     assert state.last_preserved_timestamp == start - 0.25
 
 
-def test_paths_are_written_relative_and_read_joined(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_paths_round_trip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkdir("m")
     for latest in ("c-2", "m/c-2", os.path.abspath("m/c-2"), "./m/c-2"):
@@ -81,7 +79,7 @@ def test_paths_are_written_relative_and_read_joined(
 @pytest.mark.parametrize(
     "path", ["../c-1", "/c-1", "sub/c-1", "..", "", "c-1/", "c-1.old-0123abcd"]
 )
-def test_paths_outside_are_not_written(path: str, tmp_path: Path) -> None:
+def test_paths_outside_folder_are_not_written(path: str, tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=r"outside|invalid checkpoint name"):
         update_checkpoint_state(tmp_path, path)
     with pytest.raises(errors.InvalidArgumentError, match=r"outside|invalid checkpoint name"):
@@ -92,7 +90,7 @@ def test_paths_outside_are_not_written(path: str, tmp_path: Path) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_quoting_comes_back(text: str) -> None:
+def test_quoting_round_trips(text: str) -> None:
     quoted = checkpoint_state._quote(text)
     assert quoted.isascii()
     assert quoted.isprintable()
@@ -101,12 +99,12 @@ def test_quoting_comes_back(text: str) -> None:
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_parsed_or_refused(content: bytes) -> None:
+def test_arbitrary_bytes_parse_or_raise(content: bytes) -> None:
     parsed = checkpoint_state._parse(content)
     assert parsed is None or all(isinstance(key, str) for key in parsed)
 
 
-def test_other_writers_forms_are_read(folder: Path) -> None:
+def test_reads_other_writers_files(folder: Path) -> None:
     (folder / "checkpoint").write_bytes(
         b'# by hand\r\n\r\n  model_checkpoint_path:"model.ckpt-9"\r\n'
         b'all_model_checkpoint_paths : "model.ckpt-9"\nunknown_field: 3\n'
@@ -118,16 +116,14 @@ def test_other_writers_forms_are_read(folder: Path) -> None:
     assert latest_checkpoint(folder) == os.fspath(folder / "model.ckpt-9")
 
 
-def test_the_pointer_comes_first(folder: Path) -> None:
+def test_pointer_takes_precedence(folder: Path) -> None:
     update_checkpoint_state(folder, "model.ckpt-1")
     assert latest_checkpoint(folder) == os.fspath(folder / "model.ckpt-1")
     (folder / "checkpoint").write_text(f'model_checkpoint_path: "{folder}/model.ckpt-9"\n')
     assert latest_checkpoint(folder) == os.fspath(folder / "model.ckpt-9")
 
 
-def test_without_a_pointer_the_highest_step_is_taken(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_highest_step_without_pointer(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert get_checkpoint_state(folder) is None
     assert latest_checkpoint(folder) == os.fspath(folder / "model.ckpt-10")
     assert latest_checkpoint(folder, "best") == os.fspath(folder / "model.ckpt-10")
@@ -169,7 +165,7 @@ def test_garbage_falls_back_with_one_warning(
     assert os.fspath(folder) in caplog.text
 
 
-def test_a_pointer_that_is_a_folder_or_a_link_to_nothing(folder: Path) -> None:
+def test_pointer_is_folder_or_broken_link(folder: Path) -> None:
     (folder / "checkpoint").symlink_to("nowhere")
     assert latest_checkpoint(folder) == os.fspath(folder / "model.ckpt-10")
     (folder / "checkpoint").unlink()
@@ -177,7 +173,7 @@ def test_a_pointer_that_is_a_folder_or_a_link_to_nothing(folder: Path) -> None:
     assert latest_checkpoint(folder) == os.fspath(folder / "model.ckpt-10")
 
 
-def test_a_pointer_of_many_megabytes_is_read_in_time(tmp_path: Path) -> None:
+def test_huge_pointer_is_read_quickly(tmp_path: Path) -> None:
     for content in ("\\101" * 1_000_000, "\\" * 4_000_000, "a" * 4_000_000):
         (tmp_path / "checkpoint").write_text(f'model_checkpoint_path: "{content}"\n')
         assert get_checkpoint_state(tmp_path) is None

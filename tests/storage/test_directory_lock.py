@@ -1,4 +1,4 @@
-"""One writer a folder: between processes, between objects, after a crash, after a fork."""
+"""One writer per folder: across processes and objects, after a crash, after a fork."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def test_two_processes(tmp_path: Path) -> None:
+def test_two_processes_exclude_each_other(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "größe"
     with holder(folder) as process:
         lock = DirectoryLock(folder)
@@ -60,7 +60,7 @@ def test_two_processes(tmp_path: Path) -> None:
     assert os.listdir(folder) == ["writer.lock"]
 
 
-def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
+def test_killed_holder_releases_lock(tmp_path: Path) -> None:
     with holder(tmp_path) as process:
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -69,13 +69,13 @@ def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
             assert lock.is_held
 
 
-def test_two_objects_of_one_process(tmp_path: Path) -> None:
+def test_two_objects_in_one_process_exclude_each_other(tmp_path: Path) -> None:
     with DirectoryLock(tmp_path), pytest.raises(errors.FailedPreconditionError) as caught:
         DirectoryLock(tmp_path).acquire()
     assert f"process {os.getpid()} on" in str(caught.value)
 
 
-def test_one_object_again_and_from_another_thread(tmp_path: Path) -> None:
+def test_lock_is_reentrant_and_shared_by_threads(tmp_path: Path) -> None:
     lock = DirectoryLock(tmp_path)
     with lock:
         with lock:
@@ -93,7 +93,7 @@ def test_one_object_again_and_from_another_thread(tmp_path: Path) -> None:
         pass
 
 
-def test_released_when_the_body_fails(tmp_path: Path) -> None:
+def test_released_when_body_raises(tmp_path: Path) -> None:
     with pytest.raises(KeyError), DirectoryLock(tmp_path):
         raise KeyError
     with DirectoryLock(tmp_path) as lock:
@@ -101,7 +101,7 @@ def test_released_when_the_body_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b"3", b"[" * 5000, None])
-def test_an_unreadable_note_of_the_holder(content: bytes | None, tmp_path: Path) -> None:
+def test_unreadable_holder_note(content: bytes | None, tmp_path: Path) -> None:
     with DirectoryLock(tmp_path):
         note = tmp_path / "writer.lock.json"
         note.unlink() if content is None else note.write_bytes(content)
@@ -109,7 +109,7 @@ def test_an_unreadable_note_of_the_holder(content: bytes | None, tmp_path: Path)
             DirectoryLock(tmp_path).acquire()
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_uncreatable_folder_raises(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file" / "model"):
         with pytest.raises(errors.FailedPreconditionError, match="a file is where a folder"):

@@ -1,4 +1,4 @@
-"""File systems: local files, compressed ones, and those that fsspec reaches."""
+"""File systems: local and compressed files, and those of fsspec."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _stores() -> Iterator[None]:
         kind.pseudo_dirs[:] = [""]
 
 
-def test_which_paths_are_remote() -> None:
+def test_remote_paths() -> None:
     local = ("a.csv", "/a/b.csv", "C:\\data\\a.csv", "file:///a/b", b"a", Path("a"), "a::b", "")
     assert [scheme(path) for path in local] == [""] * len(local)
     remote = ("gs://b/f", "s3a://b/f", "memory://f", "simplecache::s3://b/f", b"hdfs://nn:8020/f")
@@ -71,7 +71,7 @@ assert "fsspec" not in sys.modules
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_remote_path_without_fsspec_names_the_extra(tmp_path: Path) -> None:
+def test_remote_path_without_fsspec_names_extra(tmp_path: Path) -> None:
     (tmp_path / "hide.py").write_text(
         """
 import importlib.util
@@ -93,7 +93,7 @@ else:
 
 @pytest.mark.parametrize("folder", ["", "memory://data", "gs://bucket/data", "s3://bucket"])
 @pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
-def test_what_is_written_is_read(folder: str, compression: str | None, tmp_path: Path) -> None:
+def test_write_then_read(folder: str, compression: str | None, tmp_path: Path) -> None:
     path = f"{folder or tmp_path}/file"
     with open_file(path, "wb", compression) as file:
         file.write(CONTENT)
@@ -110,7 +110,7 @@ def test_what_is_written_is_read(folder: str, compression: str | None, tmp_path:
         assert file.read().encode() == CONTENT
 
 
-def test_streams_that_follow_each_other_in_one_file(tmp_path: Path) -> None:
+def test_concatenated_compressed_streams(tmp_path: Path) -> None:
     for compression, compress in (("GZIP", gzip.compress), ("ZLIB", zlib.compress)):
         path = tmp_path / compression
         path.write_bytes(compress(CONTENT) + compress(b"") + compress(b"end"))
@@ -118,7 +118,7 @@ def test_streams_that_follow_each_other_in_one_file(tmp_path: Path) -> None:
             assert file.read() == CONTENT + b"end"
 
 
-def test_damaged_files(tmp_path: Path) -> None:
+def test_damaged_files_raise(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(gzip.compress(CONTENT)[:-20])
     with (
@@ -140,13 +140,13 @@ def test_damaged_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "memory://x/none", "gs://bucket/none"])
-def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
+def test_missing_file_is_named(name: str, tmp_path: Path) -> None:
     name = name or str(tmp_path / "none")
     with pytest.raises(errors.NotFoundError, match=name):
         open_file(name)
 
 
-def test_storage_that_is_not_there() -> None:
+def test_unreachable_storage_raises() -> None:
     with pytest.raises(errors.UnimplementedError, match="scheme 'nowhere' not implemented"):
         open_file("nowhere://bucket/file")
     _registry.pop("gs")

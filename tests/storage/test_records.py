@@ -1,4 +1,4 @@
-"""Files of TFRecords: to the byte those of TensorFlow 2.15.1, and damage is found."""
+"""TFRecord files: byte-identical to TensorFlow 2.15.1's, and damage is detected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def written(path: Path, options: Any = None, content: list[bytes] = RECORDS) -> 
 
 
 @pytest.mark.parametrize("compression", UNPACK)
-def test_a_file_is_tensorflows(compression: str, tmp_path: Path) -> None:
+def test_file_matches_tensorflow(compression: str, tmp_path: Path) -> None:
     theirs = bytes.fromhex(GOLDEN["files"][compression])
     ours = written(tmp_path / "ours", compression)
     assert UNPACK[compression](ours) == UNPACK[compression](theirs)
@@ -45,7 +45,7 @@ def test_a_file_is_tensorflows(compression: str, tmp_path: Path) -> None:
         assert list(tf_record_iterator(tmp_path / name, compression)) == RECORDS
 
 
-def test_options_name_the_compression(tmp_path: Path) -> None:
+def test_compression_options(tmp_path: Path) -> None:
     types = tf.python_io.TFRecordCompressionType
     for options in ("GZIP", types.GZIP, TFRecordOptions("GZIP"), TFRecordOptions(types.GZIP)):
         assert written(tmp_path / "file", options)[:2] == b"\x1f\x8b"
@@ -57,7 +57,7 @@ def test_options_name_the_compression(tmp_path: Path) -> None:
         TFRecordOptions("LZMA")
 
 
-def test_streams_one_after_the_other_are_read(tmp_path: Path) -> None:
+def test_concatenated_streams(tmp_path: Path) -> None:
     for compression in ("GZIP", "ZLIB"):
         path = tmp_path / compression
         path.write_bytes(written(tmp_path / "one", compression) * 2)
@@ -66,7 +66,7 @@ def test_streams_one_after_the_other_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compression", UNPACK)
-def test_reading_goes_on_at_an_offset(compression: str, tmp_path: Path) -> None:
+def test_reading_resumes_at_offset(compression: str, tmp_path: Path) -> None:
     written(tmp_path / "file", compression)
     found = list(records_with_offsets(tmp_path / "file", compression))
     for position, (offset, _) in enumerate(found):
@@ -74,13 +74,13 @@ def test_reading_goes_on_at_an_offset(compression: str, tmp_path: Path) -> None:
         assert list(rest) == RECORDS[position + 1 :]
 
 
-def test_large_records_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_records_are_read_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_PIECE", 100)
     assert written(tmp_path / "file")
     assert list(read_records(tmp_path / "file")) == RECORDS
 
 
-def test_a_length_that_lies_asks_for_no_memory(tmp_path: Path) -> None:
+def test_false_length_allocates_nothing(tmp_path: Path) -> None:
     length = struct.pack("<Q", 1 << 60)
     path = tmp_path / "file"
     path.write_bytes(length + struct.pack("<I", masked_crc32c(length)) + b"abc")
@@ -89,7 +89,7 @@ def test_a_length_that_lies_asks_for_no_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [3, 9, 13, 30, 40, 60])
-def test_every_damage_is_found(at: int, tmp_path: Path) -> None:
+def test_damage_is_detected(at: int, tmp_path: Path) -> None:
     path = tmp_path / "file"
     data = bytearray(written(path))
     data[at] ^= 1
@@ -101,7 +101,7 @@ def test_every_damage_is_found(at: int, tmp_path: Path) -> None:
         list(read_records(path))
 
 
-def test_offsets_in_errors_are_those_of_the_record(tmp_path: Path) -> None:
+def test_errors_give_record_offset(tmp_path: Path) -> None:
     path = tmp_path / "file"
     whole = written(path, content=[b"12345", b"67890"])
     path.write_bytes(whole[:-1])
@@ -112,7 +112,7 @@ def test_offsets_in_errors_are_those_of_the_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
-def test_a_compressed_file_cut_short(compression: str, tmp_path: Path) -> None:
+def test_truncated_compressed_file(compression: str, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(written(path, compression)[:-9])
     with pytest.raises(tf.errors.DataLossError, match="corrupted record at"):
@@ -121,7 +121,9 @@ def test_a_compressed_file_cut_short(compression: str, tmp_path: Path) -> None:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=80), compression=st.sampled_from(["", "GZIP", "ZLIB"]))
-def test_any_bytes_give_records_or_data_loss(data: bytes, compression: str, tmp_path: Path) -> None:
+def test_arbitrary_bytes_give_records_or_data_loss(
+    data: bytes, compression: str, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_bytes(data)
     if data:
         with pytest.raises(tf.errors.DataLossError):
@@ -130,7 +132,7 @@ def test_any_bytes_give_records_or_data_loss(data: bytes, compression: str, tmp_
         assert not list(read_records(tmp_path / "file", compression))
 
 
-def test_misuse(tmp_path: Path) -> None:
+def test_misuse_raises(tmp_path: Path) -> None:
     with pytest.raises(tf.errors.NotFoundError, match="missing"):
         next(read_records(tmp_path / "missing"))
     writer = TFRecordWriter(tmp_path / "file")
@@ -148,7 +150,7 @@ def test_misuse(tmp_path: Path) -> None:
         TFRecordWriter(tmp_path / "no folder" / "file")
 
 
-def test_lengths_of_compressed_records_are_bounded(tmp_path: Path) -> None:
+def test_compressed_record_length_is_bounded(tmp_path: Path) -> None:
     length = struct.pack("<Q", 3 << 30)
     bomb = length + struct.pack("<I", masked_crc32c(length)) + bytes(1 << 20)
     for kind, packed in (("GZIP", gzip.compress(bomb)), ("ZLIB", zlib.compress(bomb))):

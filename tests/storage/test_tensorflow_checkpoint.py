@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints: every value as TensorFlow reads it, and damage of every kind."""
+"""TensorFlow's checkpoints: values as TensorFlow reads them, and all kinds of damage."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def plain(array: NDArray[Any]) -> Any:
 
 
 @pytest.mark.parametrize("path", FACTS["checkpoints"])
-def test_values_are_those_of_tensorflow(path: str) -> None:
+def test_values_match_tensorflow(path: str) -> None:
     expected = FACTS["checkpoints"][path]
     reader = CheckpointReader(GOLDEN / path)
     dtypes = reader.get_variable_to_dtype_map()
@@ -73,7 +73,7 @@ def test_values_are_those_of_tensorflow(path: str) -> None:
     assert all(value.flags.writeable for value in tensors.values())
 
 
-def test_the_reader() -> None:
+def test_checkpoint_reader() -> None:
     reader = load_checkpoint(GOLDEN / "dnn_classifier")
     assert reader.has_tensor("global_step")
     assert not reader.has_tensor("nothing")
@@ -88,7 +88,7 @@ def test_the_reader() -> None:
     assert load_variable(GOLDEN / "objects/ckpt-1", "bias/.ATTRIBUTES/VARIABLE_VALUE").shape == (3,)
 
 
-def test_the_reader_reads_the_own_format(tmp_path: Path) -> None:
+def test_reader_reads_own_format(tmp_path: Path) -> None:
     from estimatorkit.storage.checkpoint import write_checkpoint
 
     path = write_checkpoint(tmp_path, "model-3", {"a": np.ones((2, 3), np.float16), "s": b"x"})
@@ -109,7 +109,7 @@ def copied(tmp_path: Path, name: str) -> Path:
     return Path(shutil.copytree(GOLDEN / name, tmp_path / name))
 
 
-def test_an_old_model_folder_is_found(tmp_path: Path) -> None:
+def test_tensorflow_model_dir_is_found(tmp_path: Path) -> None:
     folder = copied(tmp_path, "dnn_classifier")
     assert latest_checkpoint(folder) == str(folder / "model.ckpt-2")
     assert checkpoint_exists(folder / "model.ckpt-0")
@@ -119,7 +119,7 @@ def test_an_old_model_folder_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["all_dtypes", "all_dtypes_version_1"])
-def test_an_absolute_pointer_of_a_moved_folder(tmp_path: Path, name: str) -> None:
+def test_absolute_pointer_of_moved_folder(tmp_path: Path, name: str) -> None:
     """The file says `/elsewhere/all_dtypes/model.ckpt-7`."""
     folder = copied(tmp_path, name)
     state = get_checkpoint_state(folder)
@@ -130,7 +130,7 @@ def test_an_absolute_pointer_of_a_moved_folder(tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("victim", ["index", "data-00000-of-00001"])
-def test_a_damaged_newest_is_passed_over(tmp_path: Path, victim: str) -> None:
+def test_damaged_newest_checkpoint_is_skipped(tmp_path: Path, victim: str) -> None:
     folder = copied(tmp_path, "dnn_classifier")
     path = folder / f"model.ckpt-2.{victim}"
     content = bytearray(path.read_bytes())
@@ -141,7 +141,7 @@ def test_a_damaged_newest_is_passed_over(tmp_path: Path, victim: str) -> None:
     assert latest_checkpoint(folder) == str(folder / "model.ckpt-0")
 
 
-def test_removing(tmp_path: Path) -> None:
+def test_remove_checkpoint(tmp_path: Path) -> None:
     folder = copied(tmp_path, "dnn_classifier")
     (folder / "model.ckpt-2.meta").touch()
     remove_checkpoint(folder / "model.ckpt-2")
@@ -152,7 +152,7 @@ def test_removing(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["checkpoint"]
 
 
-def test_shards_of_version_1(tmp_path: Path) -> None:
+def test_version_1_shards(tmp_path: Path) -> None:
     """A pattern means all its files together."""
     for number, name in enumerate(["all_dtypes_version_1/model.ckpt-7", "partitioned_version_1/p"]):
         shutil.copy(GOLDEN / name, tmp_path / f"model-5-{number:05d}-of-00002")
@@ -195,7 +195,7 @@ def read_all(folder: Path) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
 @given(st.data())
-def test_truncated_and_flipped_files(tmp_path_factory: Any, data: st.DataObject) -> None:
+def test_truncated_and_corrupted_files(tmp_path_factory: Any, data: st.DataObject) -> None:
     """All that comes is `DataLossError`, or `NotFoundError` where no table is left to see."""
     source = data.draw(st.sampled_from(every_file()))
     content = bytearray(source.read_bytes())
@@ -249,7 +249,7 @@ any_message = st.lists(st.tuples(st.integers(1, 8), nested), max_size=8).map(
     st.dictionaries(st.binary(max_size=6), st.one_of(any_message, st.binary(max_size=30))),
     st.binary(max_size=64),
 )
-def test_any_entries(tmp_path: Path, entries: dict[bytes, bytes], data: bytes) -> None:
+def test_arbitrary_entries(tmp_path: Path, entries: dict[bytes, bytes], data: bytes) -> None:
     """Entries whose checksums are right, but not what they say."""
     path = bundle(tmp_path, entries, data)
     try:
@@ -269,7 +269,7 @@ def test_any_entries(tmp_path: Path, entries: dict[bytes, bytes], data: bytes) -
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=SLOW)
 @given(any_message, st.binary(max_size=8).flatmap(lambda _: any_message))
-def test_any_entries_of_version_1(tmp_path: Path, first: bytes, second: bytes) -> None:
+def test_arbitrary_version_1_entries(tmp_path: Path, first: bytes, second: bytes) -> None:
     sliced = message((1, b"v"), (2, message((2, message((1, 2))))), (3, 1), (4, message((1, b""))))
     for contents in (first, message((1, message((1, sliced))))):
         (tmp_path / "v1").write_bytes(
@@ -316,21 +316,21 @@ WRONG: dict[str, Callable[[], tuple[dict[bytes, bytes], bytes]]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be(tmp_path: Path, name: str) -> None:
+def test_impossible_entries_raise(tmp_path: Path, name: str) -> None:
     entries, data = WRONG[name]()
     path = bundle(tmp_path, entries, data)
     with pytest.raises(errors.DataLossError, match=r"b\.(index|data-00000-of-00001)', offset \d+"):
         read_checkpoint(path)
 
 
-def test_slices_along_the_way(tmp_path: Path) -> None:
+def test_valid_slices_are_read(tmp_path: Path) -> None:
     """The files of `WRONG` are right but for what is wrong."""
     assert read_checkpoint(bundle(tmp_path, slices((0, 1), (1, 3)), bytes(12))).tensors[
         "x"
     ].tolist() == [0, 0, 0, 0]
 
 
-def test_refused_words(tmp_path: Path) -> None:
+def test_error_messages(tmp_path: Path) -> None:
     (tmp_path / "big.index").write_bytes(table({b"": message((1, 1), (2, 1))}))
     with pytest.raises(errors.UnimplementedError, match="big-endian"):
         read_checkpoint(tmp_path / "big")
@@ -347,7 +347,7 @@ def test_refused_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compress", [None, literal])
-def test_tables_of_many_blocks(tmp_path: Path, compress: Any) -> None:
+def test_multi_block_tables(tmp_path: Path, compress: Any) -> None:
     pairs = {f"key/{number:04d}".encode(): varint(number) * 30 for number in range(100)}
     (tmp_path / "t").write_bytes(table(pairs, 7, compress))
     read = SortedTable(str(tmp_path / "t"))
@@ -370,7 +370,7 @@ def test_snappy() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=80))
-def test_snappy_of_anything(data: bytes) -> None:
+def test_snappy_of_arbitrary_bytes(data: bytes) -> None:
     with suppress(ValueError):
         assert len(decompress(data)) <= 22 * len(data)
 
@@ -379,12 +379,12 @@ def test_snappy_of_anything(data: bytes) -> None:
     ("number", "code"),
     [(0, "80"), (-1, "7f"), (63, "bf"), (64, "c040"), (-64, "40"), (-65, "3fbf"), (8191, "dfff")],
 )
-def test_order_of_keys(number: int, code: str) -> None:
+def test_key_order(number: int, code: str) -> None:
     """As LevelDB's users know it: `OrderedCode` of signed numbers."""
     assert slice_key("", ((number, 0),)).hex() == f"0000010101{code}80"
 
 
-def test_keys_sort_as_numbers() -> None:
+def test_numeric_key_order() -> None:
     numbers = sorted(
         {sign * (1 << bits) + d for bits in range(63) for sign in (-1, 1) for d in (-1, 0, 1)}
     )

@@ -1,4 +1,4 @@
-"""A training whose numbers are known beforehand (its loss at step n is n), quickly compiled."""
+"""A quickly compiled training with known numbers: the loss at step n is n."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clipping by norm, of tensors and of rows, against NumPy."""
+"""Clipping by norm, of dense and sparse tensors, against NumPy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(fetches: Any) -> Any:
     return Session().run(fetches)
 
 
-def test_global_norm_counts_every_element_of_tensors_and_of_rows() -> None:
+def test_global_norm_counts_dense_and_sparse_elements() -> None:
     norm = global_norm([constant([[1.0, 2.0], [2.0, 0.0]]), None, rows()])
     assert norm.dtype.name == "float32"
     assert norm.name == "global_norm/global_norm:0"
@@ -43,7 +43,7 @@ def test_global_norm_counts_every_element_of_tensors_and_of_rows() -> None:
 
 
 @pytest.mark.parametrize(("limit", "scale"), [(5.0, 0.5), (10.0, 1.0), (50.0, 1.0)])
-def test_clip_by_global_norm_scales_all_by_one_factor(limit: float, scale: float) -> None:
+def test_clip_by_global_norm_scales_all_equally(limit: float, scale: float) -> None:
     (small, none, sparse), norm = clip_by_global_norm([constant([0.0]), None, rows()], limit)
     assert none is None
     assert isinstance(sparse, IndexedSlices)
@@ -54,13 +54,13 @@ def test_clip_by_global_norm_scales_all_by_one_factor(limit: float, scale: float
     assert run(small) == 0.0
 
 
-def test_clip_by_global_norm_takes_a_norm_that_is_known() -> None:
+def test_clip_by_global_norm_with_given_norm() -> None:
     (clipped,), norm = clip_by_global_norm([constant([1.0, 2.0])], 1.0, use_norm=constant(4.0))
     assert run(norm) == 4.0
     np.testing.assert_allclose(run(clipped), [0.25, 0.5])
 
 
-def test_a_norm_that_is_not_finite_is_not_hidden() -> None:
+def test_non_finite_norm_propagates() -> None:
     (bad, good), _ = clip_by_global_norm([constant([np.inf, 1.0]), constant([1.0])], 1.0)
     assert np.isnan(run(bad)).all()
     assert np.isnan(run(good)).all()
@@ -79,13 +79,13 @@ def test_clip_by_norm() -> None:
     np.testing.assert_allclose(run(sparse.values)[:, 0], [0.6, 0.8], rtol=1e-6)
 
 
-def test_the_gradient_of_clip_by_norm_is_finite_at_zero() -> None:
+def test_clip_by_norm_gradient_is_finite_at_zero() -> None:
     x = constant([0.0, 0.0])
     (gradient,) = gradients(clip_by_norm(x, 1.0), [x])
     np.testing.assert_array_equal(run(gradient), [1.0, 1.0])
 
 
-def test_clipped_gradients_train_in_one_segment_and_rows_stay_rows() -> None:
+def test_clipped_gradients_train_in_one_segment_and_stay_sparse() -> None:
     table = Variable(np.zeros((4, 1), np.float32), name="table")
     w = Variable(np.zeros(1, np.float32), name="w")
     loss = indexing.gather(table, [1, 1]) * 4.0 + w * 3.0
@@ -104,13 +104,13 @@ def test_clipped_gradients_train_in_one_segment_and_rows_stay_rows() -> None:
         np.testing.assert_allclose(session.run(table)[:, 0], expected, rtol=1e-6)
 
 
-def test_what_is_no_list_of_tensors_is_refused() -> None:
+def test_non_list_of_tensors_raises() -> None:
     with pytest.raises(TypeError, match="should be a sequence of tensors"):
         global_norm(constant(1.0))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="should be a sequence of tensors"):
         clip_by_global_norm("abc", 1.0)
 
 
-def test_the_norm_of_no_tensors_is_zero() -> None:
+def test_global_norm_of_no_tensors_is_zero() -> None:
     with Graph().as_default(), Session() as session:
         assert session.run([global_norm([None]), clip_by_global_norm([], 1.0)[1]]) == [0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Coordinators and queue runners: threads stop together, and what fails is heard of."""
+"""Coordinators and queue runners: threads stop together, and failures are reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core import errors
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import float32, int32
@@ -50,7 +50,7 @@ def test_threads_stop_together() -> None:
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_the_first_exception_is_raised_by_join() -> None:
+def test_join_raises_first_exception() -> None:
     coord = Coordinator()
 
     def fail() -> None:
@@ -73,7 +73,7 @@ def test_the_first_exception_is_raised_by_join() -> None:
     coord.join()
 
 
-def test_clean_stops_are_no_errors() -> None:
+def test_clean_stop_is_no_error() -> None:
     coord = Coordinator()
     with coord.stop_on_exception():
         raise errors.OutOfRangeError(None, None, "the end")
@@ -98,7 +98,7 @@ def test_threads_that_do_not_stop_are_named() -> None:
     thread.join()
 
 
-def test_waiting_with_a_limit() -> None:
+def test_wait_with_timeout() -> None:
     coord = Coordinator()
     assert not coord.wait_for_stop(0.001)
     coord.request_stop()
@@ -106,7 +106,7 @@ def test_waiting_with_a_limit() -> None:
 
 
 @pytest.mark.parametrize("interval", [None, 0.0001])
-def test_a_looper_runs_until_it_fails(interval: float | None) -> None:
+def test_looper_runs_until_failure(interval: float | None) -> None:
     coord = Coordinator()
     turns: list[int] = []
 
@@ -134,7 +134,7 @@ def counted(session: Session, queue: FIFOQueue, limit: int) -> Any:
     return queue.enqueue(source.dequeue())
 
 
-def test_a_queue_is_closed_when_all_input_has_ended(session: Session) -> None:
+def test_queue_closes_when_all_input_has_ended(session: Session) -> None:
     queue = FIFOQueue(2, int32, [()])
     enqueue = counted(session, queue, 10)
     add_queue_runner(QueueRunner(queue, [enqueue] * 3))
@@ -152,7 +152,7 @@ def test_a_queue_is_closed_when_all_input_has_ended(session: Session) -> None:
     coord.join(threads)
 
 
-def test_a_stop_cancels_those_who_wait_for_room(session: Session) -> None:
+def test_stop_cancels_waiting_enqueues(session: Session) -> None:
     queue = FIFOQueue(1, float32, [()])
     runner = QueueRunner(queue, [queue.enqueue(1.0)])
     coord = Coordinator()
@@ -165,7 +165,7 @@ def test_a_stop_cancels_those_who_wait_for_room(session: Session) -> None:
         session.run(queue.enqueue(2.0))
 
 
-def test_the_coordinator_hears_of_errors(session: Session) -> None:
+def test_coordinator_gets_errors(session: Session) -> None:
     queue = FIFOQueue(5, float32, [[2]])
     vector = placeholder(float32, name="never_fed")
     coord = Coordinator()
@@ -174,7 +174,7 @@ def test_the_coordinator_hears_of_errors(session: Session) -> None:
         coord.join()
 
 
-def test_without_a_coordinator_errors_are_kept(session: Session) -> None:
+def test_errors_are_kept_without_coordinator(session: Session) -> None:
     queue = FIFOQueue(5, float32, [[2]])
     runner = QueueRunner(queue, [queue.enqueue(placeholder(float32))])
     (thread,) = runner.create_threads(session, start=True)
@@ -182,7 +182,7 @@ def test_without_a_coordinator_errors_are_kept(session: Session) -> None:
     assert [type(error) for error in runner.exceptions_raised] == [errors.InvalidArgumentError]
 
 
-def test_the_end_of_the_session_is_the_end_of_its_runners(session: Session) -> None:
+def test_runners_end_with_session(session: Session) -> None:
     queue = FIFOQueue(1, float32, [()])
     runner = QueueRunner(queue, [queue.enqueue(1.0)])
     add_queue_runner(runner)
@@ -196,7 +196,7 @@ def test_the_end_of_the_session_is_the_end_of_its_runners(session: Session) -> N
     assert runner.exceptions_raised == []
 
 
-def test_what_a_runner_refuses() -> None:
+def test_runner_argument_errors() -> None:
     queue = FIFOQueue(1, float32)
     with pytest.raises(ValueError, match="Must provide queue and enqueue_ops"):
         QueueRunner(queue, [])
@@ -208,14 +208,14 @@ def test_what_a_runner_refuses() -> None:
         )
 
 
-def test_start_queue_runners_needs_a_session() -> None:
+def test_start_queue_runners_needs_session() -> None:
     with ThreadPoolExecutor(1) as other_thread:  # default sessions are a thread's own
         started = other_thread.submit(start_queue_runners)
         with pytest.raises(ValueError, match="No default session is registered"):
             started.result()
 
 
-def test_a_session_used_by_many_threads(session: Session) -> None:
+def test_session_in_many_threads(session: Session) -> None:
     """Training takes batches while runners fill the queue by device work."""
     queue = FIFOQueue(8, float32, [[3]])
     base = placeholder(float32, [3], name="base")
@@ -234,7 +234,7 @@ def test_a_session_used_by_many_threads(session: Session) -> None:
     coord.join(threads)
 
 
-def test_monitored_sessions_run_their_queues_themselves() -> None:
+def test_monitored_sessions_start_queue_runners() -> None:
     with tf.Graph().as_default():
         value = tf.train.range_input_producer(3, shuffle=False, num_epochs=1).dequeue()
         with tf.train.SingularMonitoredSession() as session:

@@ -1,4 +1,4 @@
-"""Where a session stands in a dataset: exact positions, blocks read ahead, threads that end."""
+"""A session's position in a dataset: exact positions, prefetched blocks, threads that end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution import cursor as cursors
 from estimatorkit.data.execution.cursor import Cursor
 from estimatorkit.data.execution.iterators import BatchIterator
-from estimatorkit.runtime.indexed_columns import materialize
+from estimatorkit.runtime.steps.indexed_columns import materialize
 from tests.sweep import sweep
 from tests.threads import StartedThreads
 from tests.train import toy
@@ -77,7 +77,7 @@ PIPELINES = {
 
 @pytest.mark.parametrize("block", [1, 4, 1024])
 @sweep("name", PIPELINES, quick=1)
-def test_a_saved_position_is_exact_at_every_point(
+def test_saved_position_is_exact_everywhere(
     name: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With blocks of 1024 there is no thread, with the small ones it is always ahead."""
@@ -96,7 +96,7 @@ def test_a_saved_position_is_exact_at_every_point(
     cursor.close()
 
 
-def test_spans_of_blocks_and_single_elements_move_one_position(
+def test_blocks_and_single_elements_share_position(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     small_blocks(monkeypatch, 5)
@@ -109,7 +109,7 @@ def test_spans_of_blocks_and_single_elements_move_one_position(
     assert take(cursor) == [[n] for n in range(first, 12)]
 
 
-def test_the_position_does_not_follow_the_thread(
+def test_position_ignores_prefetching(
     threads: StartedThreads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_blocks(monkeypatch, 2)
@@ -124,7 +124,7 @@ def test_the_position_does_not_follow_the_thread(
     assert take(other, 1) == [[6]]
 
 
-def test_a_random_shuffle_goes_on_in_another_session() -> None:
+def test_random_shuffle_resumes_in_another_session() -> None:
     """Without any seed the order is drawn once; the saved position holds what was drawn."""
     cursor = Cursor(Dataset.range(50).shuffle(50), None)
     seen = take(cursor, 20)
@@ -138,7 +138,7 @@ def test_a_random_shuffle_goes_on_in_another_session() -> None:
 # -- positions that are not gone to
 
 
-def test_an_ended_dataset_starts_anew() -> None:
+def test_ended_dataset_restarts() -> None:
     cursor = Cursor(Dataset.range(3), SEED)
     assert take(cursor) == [[0], [1], [2]]
     other = Cursor(Dataset.range(3), SEED)
@@ -147,7 +147,7 @@ def test_an_ended_dataset_starts_anew() -> None:
 
 
 @pytest.mark.parametrize("name", ["slices", "generator", "prefetched", "shuffled"])
-def test_so_does_one_whose_last_element_was_just_used(name: str) -> None:
+def test_exhausted_dataset_restarts(name: str) -> None:
     cursor = Cursor(PIPELINES[name](), SEED)
     every = take(Cursor(PIPELINES[name](), SEED))
     take(cursor, len(every))
@@ -168,7 +168,7 @@ def test_so_does_one_whose_last_element_was_just_used(name: str) -> None:
         Dataset.from_tensor_slices(np.arange(30.0)),
     ],
 )
-def test_another_dataset_starts_anew(other: Dataset) -> None:
+def test_position_of_other_dataset_is_ignored(other: Dataset) -> None:
     cursor = Cursor(Dataset.range(30), SEED)
     take(cursor, 7)
     new = Cursor(other, SEED)
@@ -176,7 +176,7 @@ def test_another_dataset_starts_anew(other: Dataset) -> None:
     assert take(new, 1) == take(Cursor(other, SEED), 1)
 
 
-def test_batches_and_buffers_of_another_size_are_another_dataset() -> None:
+def test_other_batch_or_buffer_size_is_another_dataset() -> None:
     cursor = Cursor(Dataset.range(30).shuffle(5).batch(2), SEED)
     take(cursor, 2)
     state = cursor.get_state()
@@ -193,7 +193,7 @@ def test_other_values_are_another_dataset() -> None:
     assert take(other, 1) == [[0]]
 
 
-def test_a_saved_position_is_small() -> None:
+def test_saved_position_is_small() -> None:
     cursor = Cursor(toy.dataset(5000, 8), SEED)
     take(cursor, 700)
     assert len(json.dumps(cursor.get_state())) < 3000
@@ -202,7 +202,7 @@ def test_a_saved_position_is_small() -> None:
 # -- blocks
 
 
-def test_blocks_are_as_large_as_bytes_and_elements_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_size_is_bounded_by_bytes_and_elements(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cursors, "READ_SECS", 1e9)
     assert Cursor(Dataset.range(5000), SEED).block(as_it_is).count == 1024
     rows = np.zeros((40, 1 << 18), np.float32)  # 1 MiB each
@@ -212,7 +212,7 @@ def test_blocks_are_as_large_as_bytes_and_elements_allow(monkeypatch: pytest.Mon
 
 
 @sweep(("size", "elements"), [(1, 1024), (1024, 1024), (1 << 18, 4), (1 << 22, 1)], quick=1)
-def test_numbers_of_rows_that_are_read_first_are_few(
+def test_first_block_requests_few_row_numbers(
     size: int, elements: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """8 MB of them: a batch may take the rows of a small array many times."""
@@ -228,7 +228,7 @@ def test_numbers_of_rows_that_are_read_first_are_few(
     assert asked[0] == elements
 
 
-def test_all_blocks_of_one_shape_have_one_length(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_one_shape_have_one_length(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise each would be a compilation: however slowly they come, and at the end too."""
     small_blocks(monkeypatch, 16)
     monkeypatch.setattr(cursors, "READ_SECS", 0.0)
@@ -248,7 +248,7 @@ def test_all_blocks_of_one_shape_have_one_length(monkeypatch: pytest.MonkeyPatch
     assert max(counts) > 4
 
 
-def test_slow_elements_are_handed_out_at_once() -> None:
+def test_slow_elements_are_returned_at_once() -> None:
     """Not after a whole block of them; one is read ahead."""
     asked = []
 
@@ -264,7 +264,7 @@ def test_slow_elements_are_handed_out_at_once() -> None:
     cursor.close()
 
 
-def test_a_generator_is_started_once() -> None:
+def test_generator_starts_once() -> None:
     starts = []
 
     def generator() -> Iterator[int]:
@@ -299,7 +299,7 @@ def test_threads_end(
 
 
 @pytest.mark.slow
-def test_a_generator_is_closed_with_its_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generator_is_closed_with_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     small_blocks(monkeypatch, 2)
     closed = []
 
@@ -316,7 +316,7 @@ def test_a_generator_is_closed_with_its_cursor(monkeypatch: pytest.MonkeyPatch) 
     assert closed == [True]
 
 
-def test_a_generator_that_waits_for_ever_does_not_hold_up_the_end(
+def test_blocked_generator_does_not_delay_exit(
     threads: StartedThreads, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(cursors, "CLOSE_SECS", 0.05)
@@ -345,7 +345,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("after", [0, 1, 2, 3, 7, 8])
     @pytest.mark.parametrize("batch", [False, True])
-    def test_come_after_the_elements_before_them(
+    def test_come_after_earlier_elements(
         self, threads: StartedThreads, after: int, batch: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         small_blocks(monkeypatch, 2)
@@ -360,7 +360,7 @@ class TestErrors:
         cursor.close()
         assert threads.have_ended("estimatorkit")
 
-    def test_of_a_prefetching_thread_too(
+    def test_of_prefetching_thread(
         self, threads: StartedThreads, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         small_blocks(monkeypatch, 2)
@@ -373,7 +373,7 @@ class TestErrors:
         cursor.close()
         assert threads.have_ended("estimatorkit")
 
-    def test_that_are_no_exceptions_come_through(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_base_exceptions_propagate(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A thread that ended without a word would leave the caller waiting."""
         small_blocks(monkeypatch, 2)
 

@@ -1,4 +1,4 @@
-"""Queue runners take blocks of elements; programs notice only the speed."""
+"""Queue runners enqueue blocks of elements; programs notice only the speed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.train.queues.enqueue_blocks import EnqueueBlocks
 
 
@@ -30,7 +30,7 @@ def lines_of(tmp_path: Path, lines: list[str]) -> Any:
     return tf.TextLineReader().read(names)[1]
 
 
-def test_records_keep_their_order_to_the_last(tmp_path: Path) -> None:
+def test_records_keep_order(tmp_path: Path) -> None:
     line = lines_of(tmp_path, [f"{row},{row / 2},word{row}" for row in range(200)])
     number, half, word = tf.decode_csv(line, [[0], [0.0], [""]])
     queue = tf.FIFOQueue(30, [tf.float32, tf.string], [[2], []])
@@ -54,7 +54,7 @@ def test_records_keep_their_order_to_the_last(tmp_path: Path) -> None:
     assert [word for _, words in found for word in words] == [b"word%d" % n for n in range(200)]
 
 
-def test_elements_before_an_error_arrive(tmp_path: Path) -> None:
+def test_elements_before_error_arrive(tmp_path: Path) -> None:
     line = lines_of(tmp_path, ["1", "2", "three", "4"])
     (number,) = tf.decode_csv(line, [[0]])
     queue = tf.FIFOQueue(30, [tf.int32], [[]])
@@ -71,7 +71,7 @@ def test_elements_before_an_error_arrive(tmp_path: Path) -> None:
             coord.join(threads)
 
 
-def test_a_block_does_not_wait_for_elements_that_are_not_there() -> None:
+def test_block_does_not_wait_for_missing_elements() -> None:
     source = tf.FIFOQueue(100, [tf.int64], [[]])
     queue = tf.FIFOQueue(100, [tf.int64], [[]])
     runner = tf.train.QueueRunner(queue, [queue.enqueue(source.dequeue() * 2)] * 3)
@@ -107,7 +107,7 @@ def test_elements_of_any_shape() -> None:
         coord.join(threads)
 
 
-def test_random_numbers_of_several_threads_differ() -> None:
+def test_random_numbers_of_threads_differ() -> None:
     source = tf.FIFOQueue(500, [tf.int64], [[]])
     queue = tf.FIFOQueue(500, [tf.float32], [[]])
     drawn = tf.random_uniform([], seed=5) + tf.cast(source.dequeue(), tf.float32) * 0
@@ -126,7 +126,7 @@ def test_random_numbers_of_several_threads_differ() -> None:
         coord.join(threads)
 
 
-def test_what_has_effects_runs_element_by_element() -> None:
+def test_stateful_operations_run_per_element() -> None:
     source = tf.FIFOQueue(100, [tf.int64], [[]])
     queue = tf.FIFOQueue(100, [tf.int64], [[]])
     seen: list[int] = []

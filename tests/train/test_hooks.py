@@ -1,4 +1,4 @@
-"""Hooks: when each is asked, what it sees, and what follows where one fails."""
+"""Hooks: when each is called, what it sees, and what happens if one fails."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class EveryStep(SessionRunHook):
         self.contexts.append(run_context)
 
 
-def test_a_hook_sees_every_step_in_order(tmp_path: Path) -> None:
+def test_hook_sees_every_step_in_order(tmp_path: Path) -> None:
     hook = EveryStep()
     counting.train(tmp_path, [hook], 25)
     assert hook.seen == list(range(25))
@@ -88,7 +88,7 @@ def test_a_hook_sees_every_step_in_order(tmp_path: Path) -> None:
     assert len(set(map(id, hook.contexts))) == 25
 
 
-def test_fetches_have_the_structure_that_was_asked_for(tmp_path: Path) -> None:
+def test_fetches_keep_their_structure(tmp_path: Path) -> None:
     fetches = {"a": "value:0", "b": ["value:0", ("value:0",)]}
     hook, nothing = EveryStep(fetches), EveryStep(None)
     counting.train(tmp_path, [hook, nothing], 2)
@@ -96,13 +96,13 @@ def test_fetches_have_the_structure_that_was_asked_for(tmp_path: Path) -> None:
     assert nothing.seen == [None, None]
 
 
-def test_a_hook_may_feed(tmp_path: Path) -> None:
+def test_hook_may_feed(tmp_path: Path) -> None:
     recorder = Recorder()
     counting.train(tmp_path, [EveryStep(None, {"value:0": 7.0}), recorder], 2)
     assert recorder.losses == [7.0, 7.0]
 
 
-def test_single_steps_change_no_loss(tmp_path: Path) -> None:
+def test_single_steps_have_same_losses(tmp_path: Path) -> None:
     recorder = Recorder()
     counting.train(tmp_path, [EveryStep(), recorder], 12)
     assert recorder.losses == list(range(12))
@@ -119,7 +119,7 @@ class AfterRunOnly(SessionRunHook):
         self.results.append(run_values.results)
 
 
-def test_a_hook_without_fetches_is_called_around_every_step(tmp_path: Path) -> None:
+def test_hook_without_fetches_is_called_around_every_step(tmp_path: Path) -> None:
     hook = AfterRunOnly()
     counting.train(tmp_path, [hook], 5)
     assert hook.results == [None] * 5
@@ -136,7 +136,7 @@ class AtMultiples(EveryStep):
         return (global_step // self.every + 1) * self.every
 
 
-def test_a_hook_is_asked_just_when_it_wants_control(tmp_path: Path) -> None:
+def test_hook_is_called_only_at_requested_steps(tmp_path: Path) -> None:
     hook, recorder = AtMultiples(), Recorder()
     counting.train(tmp_path, [hook, recorder], 45)
     assert hook.seen == [9, 19, 29, 39]
@@ -146,7 +146,7 @@ def test_a_hook_is_asked_just_when_it_wants_control(tmp_path: Path) -> None:
     assert len(recorder.steps) < 20
 
 
-def test_hooks_are_asked_each_at_its_own_steps(tmp_path: Path) -> None:
+def test_hooks_are_called_at_their_own_steps(tmp_path: Path) -> None:
     hooks = [AtMultiples(10), AtMultiples(7), AtMultiples(1000)]
     counting.train(tmp_path, hooks, 30)
     assert hooks[0].seen == [9, 19, 29]
@@ -161,7 +161,7 @@ class Boundary(Recorder):
         return (global_step // 8 + 1) * 8
 
 
-def test_calls_of_the_loop_end_where_a_hook_wants_control(tmp_path: Path) -> None:
+def test_multi_step_calls_end_where_hook_wants_control(tmp_path: Path) -> None:
     hook = Boundary()
     counting.train(tmp_path, [hook], 30)
     ends = [steps.last for steps in hook.steps]
@@ -169,7 +169,7 @@ def test_calls_of_the_loop_end_where_a_hook_wants_control(tmp_path: Path) -> Non
     assert hook.losses == list(range(30))
 
 
-def test_steps_take_few_calls_where_nobody_asks(tmp_path: Path) -> None:
+def test_few_calls_without_demanding_hooks(tmp_path: Path) -> None:
     recorder = Recorder()
     counting.train(tmp_path, [recorder], 1000)
     assert len(recorder.steps) <= 8
@@ -198,7 +198,7 @@ class Stops(SessionRunHook):
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_a_requested_stop_comes_after_its_step(tmp_path: Path, where: str) -> None:
+def test_stop_request_takes_effect_after_its_step(tmp_path: Path, where: str) -> None:
     recorder = Recorder()
     counting.train(tmp_path, [Stops(where), recorder], 100)
     assert recorder.losses == [0, 1, 2, 3]
@@ -211,7 +211,7 @@ class StopsAfterSteps(SessionRunHook):
             steps.request_stop("enough")
 
 
-def test_a_stop_requested_after_a_call_of_the_loop(tmp_path: Path) -> None:
+def test_stop_request_after_multi_step_call(tmp_path: Path) -> None:
     recorder = Recorder()
     counting.train(tmp_path, [StopsAfterSteps(), recorder], 100_000)
     assert 10 <= len(recorder.losses) < 100_000
@@ -234,7 +234,7 @@ def test_stop_at_step_takes_one_argument() -> None:
 
 
 class TestNan:
-    def test_fails_and_saves_nothing_bad(self, tmp_path: Path, caplog: Any) -> None:
+    def test_raises_before_saving(self, tmp_path: Path, caplog: Any) -> None:
         config = {"save_checkpoints_steps": 10}
         with pytest.raises(NanLossDuringTrainingError) as caught:
             counting.train(tmp_path, [], 100, nan_at=37, config=config)
@@ -245,25 +245,23 @@ class TestNan:
         assert checkpoints(tmp_path) == [0, 10, 20, 30]
         assert load_variable(tmp_path, "x") == 30
 
-    def test_nothing_bad_is_saved_in_the_call_that_ends_at_a_checkpoint(
-        self, tmp_path: Path
-    ) -> None:
+    def test_nothing_bad_is_saved_at_checkpoint_boundary(self, tmp_path: Path) -> None:
         with pytest.raises(NanLossDuringTrainingError, match="NaN at step 20 "):
             counting.train(tmp_path, [], 100, nan_at=19, config={"save_checkpoints_steps": 20})
         assert checkpoints(tmp_path) == [0]
 
-    def test_ends_the_training_where_that_is_wanted(self, caplog: Any) -> None:
+    def test_stops_training_if_requested(self, caplog: Any) -> None:
         steps = FinishedSteps(4, np.array([3.0, np.nan, np.nan], np.float32), None)
         NanTensorHook(None, fail_on_nan_loss=False).after_steps(steps)
         assert steps.stop == ["the loss is NaN"]
         assert lines(caplog, r"NaN loss during training\.\n.*\n.*NaN at step 6 ")
 
-    def test_infinite_losses_are_losses(self) -> None:
+    def test_infinite_loss_is_accepted(self) -> None:
         steps = FinishedSteps(0, np.array([np.inf, -np.inf, 1.0]), None)
         NanTensorHook(None).after_steps(steps)
         assert steps.stop == []
 
-    def test_the_first_step_has_no_step_before_it(self) -> None:
+    def test_first_step_has_no_predecessor(self) -> None:
         with pytest.raises(NanLossDuringTrainingError) as caught:
             NanTensorHook(None).after_steps(FinishedSteps(0, np.array([np.nan]), None))
         assert "  received: NaN at step 1" in str(caught.value).splitlines()
@@ -300,20 +298,20 @@ class TestCheckpoints:
         counting.train(tmp_path, [], 20, config=config)
         assert checkpoints(tmp_path) == [0, 10, 20, 30, 34, 44, 54]
 
-    def test_the_last_is_saved_once(self, tmp_path: Path, caplog: Any) -> None:
+    def test_last_checkpoint_is_saved_once(self, tmp_path: Path, caplog: Any) -> None:
         counting.train(tmp_path, [], 20, config={"save_checkpoints_steps": 10})
         saved = lines(caplog, "Saving checkpoints for")
         assert [int(line.split()[3]) for line in saved] == [0, 10, 20]
 
     @pytest.mark.slow
-    def test_a_restored_state_is_not_saved_again(self, tmp_path: Path, caplog: Any) -> None:
+    def test_restored_state_is_not_saved_again(self, tmp_path: Path, caplog: Any) -> None:
         counting.train(tmp_path, [], 10, config={"save_checkpoints_steps": 10})
         caplog.clear()
         counting.train(tmp_path, [], 10, config={"save_checkpoints_steps": 10})
         saved = lines(caplog, "Saving checkpoints for")
         assert [int(line.split()[3]) for line in saved] == [20]
 
-    def test_as_many_are_kept_as_wanted(self, tmp_path: Path) -> None:
+    def test_max_to_keep(self, tmp_path: Path) -> None:
         config = {"save_checkpoints_steps": 5, "keep_checkpoint_max": 2}
         counting.train(tmp_path, [], 32, config=config)
         assert checkpoints(tmp_path) == [30, 32]
@@ -331,13 +329,13 @@ class TestCheckpoints:
         counting.train(tmp_path, [Ticks(), saver], 30)
         assert checkpoints(tmp_path) == [0, 7, 14, 21, 28, 30][-5:]
 
-    def test_seconds_ask_for_no_control(self, tmp_path: Path) -> None:
+    def test_seconds_need_no_control(self, tmp_path: Path) -> None:
         saver, recorder = CheckpointSaverHook(str(tmp_path), save_secs=600), Recorder()
         counting.train(tmp_path, [saver, recorder], 1000)
         assert checkpoints(tmp_path) == [0, 1000]
         assert len(recorder.steps) <= 8
 
-    def test_a_given_hook_replaces_that_of_the_config(self, tmp_path: Path) -> None:
+    def test_given_hook_replaces_config(self, tmp_path: Path) -> None:
         saver = CheckpointSaverHook(str(tmp_path), save_steps=15, checkpoint_basename="mine")
         calls: list[str] = []
         estimator = counting.estimator(tmp_path, config={"save_checkpoints_steps": 2})
@@ -353,7 +351,7 @@ class TestCheckpoints:
         assert calls[-1] == "late end 20"  # it belongs to the training that it was given to
         assert later[-1] == "later end 21"
 
-    def test_listeners_are_called_in_their_order(self, tmp_path: Path) -> None:
+    def test_listeners_are_called_in_order(self, tmp_path: Path) -> None:
         calls: list[str] = []
         listeners = [Listener("a", calls), Listener("b", calls)]
         estimator = counting.estimator(tmp_path, config={"save_checkpoints_steps": 10})
@@ -363,7 +361,7 @@ class TestCheckpoints:
             expected += [f"{name} {when} {step}" for when in ("before", "after") for name in "ab"]
         assert calls == [*expected, "a end 15", "b end 15"]
 
-    def test_a_listener_may_end_the_training(self, tmp_path: Path) -> None:
+    def test_listener_may_stop_training(self, tmp_path: Path) -> None:
         calls: list[str] = []
         listener = Listener("a", calls, stop_at=20)
         estimator = counting.estimator(tmp_path, config={"save_checkpoints_steps": 10})
@@ -382,7 +380,7 @@ class TestCheckpoints:
         with pytest.raises(ValueError, match="Exactly one of save_secs and save_steps"):
             CheckpointSaverHook(str(tmp_path), **arguments)
 
-    def test_none_where_none_are_wanted(self, tmp_path: Path) -> None:
+    def test_disabled(self, tmp_path: Path) -> None:
         counting.train(tmp_path, [], 10)
         assert checkpoints(tmp_path) == []
 
@@ -394,7 +392,7 @@ class TestLoggingTensorHook:
     def values(self, caplog: pytest.LogCaptureFixture) -> list[str]:
         return [re.sub(r"\d\.\d{3} sec", "_ sec", line) for line in lines(caplog, "value")]
 
-    def test_logs_the_first_step_and_then_every_so_many(self, tmp_path: Path, caplog: Any) -> None:
+    def test_logs_first_step_and_every_n(self, tmp_path: Path, caplog: Any) -> None:
         """The lines of TensorFlow 2.15's hook."""
         recorder = Recorder()
         hook = LoggingTensorHook({"value": "value:0", "again": "value"}, every_n_iter=100)
@@ -408,7 +406,7 @@ class TestLoggingTensorHook:
         assert len(recorder.steps) < 20
 
     @pytest.mark.slow
-    def test_counts_from_where_the_training_starts(self, tmp_path: Path, caplog: Any) -> None:
+    def test_counts_from_start_of_training(self, tmp_path: Path, caplog: Any) -> None:
         config = {"save_checkpoints_steps": 1000}
         counting.train(tmp_path, [], 7, config=config)
         hook = LoggingTensorHook(["value:0"], every_n_iter=10)
@@ -452,12 +450,12 @@ class TestLoggingTensorHook:
         with pytest.raises(ValueError, match=r"every_n_iter"):
             LoggingTensorHook(["value:0"], **arguments)
 
-    def test_a_tensor_that_is_not_there(self, tmp_path: Path) -> None:
+    def test_missing_tensor(self, tmp_path: Path) -> None:
         with pytest.raises(KeyError, match="nowhere"):
             counting.train(tmp_path, [LoggingTensorHook(["nowhere:0"], every_n_iter=1)], 1)
 
 
-def test_the_familiar_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_logged_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """As TensorFlow 2.15 writes them, for the same steps."""
     counting.train(tmp_path, [], 250, config={"log_step_count_steps": 100})
     number = r"\d+(\.\d+)?(e[+-]\d+)?"
@@ -482,7 +480,7 @@ def test_the_familiar_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     ]
 
 
-def test_lines_of_a_call_with_many_steps(
+def test_logged_lines_of_multi_step_call(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
@@ -527,7 +525,7 @@ class Failing(SessionRunHook):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_where_a_hook_fails(tmp_path: Path, method: str) -> None:
+def test_failing_hook(tmp_path: Path, method: str) -> None:
     """The session is closed, the lock is free, nobody's end() is called, no state is saved."""
     calls: list[str] = []
     recorders = [Recorder(calls, "first "), Recorder(calls, "second ")]
@@ -556,7 +554,7 @@ def test_where_a_hook_fails(tmp_path: Path, method: str) -> None:
             recorders[0].session.run("value:0")
 
 
-def test_a_failed_training_can_be_gone_on_with(tmp_path: Path) -> None:
+def test_training_can_continue_after_failure(tmp_path: Path) -> None:
     config = {"save_checkpoints_steps": 10}
     with pytest.raises(ZeroDivisionError):
         counting.train(tmp_path, [Failing("after_run")], 40, config=config)
@@ -577,7 +575,7 @@ def test_hooks_are_called_in_order(tmp_path: Path) -> None:
         assert [c for c in calls if c.endswith(f" {method}")] == [f"{n} {method}" for n in "123"]
 
 
-def test_a_saver_is_last_wherever_it_was_given(tmp_path: Path) -> None:
+def test_checkpoint_saver_is_last(tmp_path: Path) -> None:
     """So what a failing hook refuses is never saved."""
     saver = CheckpointSaverHook(str(tmp_path), save_steps=25)
     with pytest.raises(ZeroDivisionError):
@@ -605,18 +603,18 @@ class TestOtherModes:
         assert hook.seen == [3.0] * 3
         assert recorder.calls == ["begin", "after_create_session", "end", "close"]
 
-    def test_evaluation_without_such_hooks_takes_one_compilation(self, trained: Any) -> None:
+    def test_evaluation_without_hooks_compiles_once(self, trained: Any) -> None:
         recorder = Recorder()
         trained.evaluate(lambda: self.batches().take(2).repeat(20), hooks=[recorder])
         assert recorder.session.state.compilations["evaluation_step"] == 1
 
     @pytest.mark.slow
-    def test_logging_in_an_evaluation(self, trained: Any, caplog: Any) -> None:
+    def test_logging_in_evaluation(self, trained: Any, caplog: Any) -> None:
         hook = LoggingTensorHook({"value": "value:0"}, every_n_iter=4)
         trained.evaluate(lambda: self.batches().repeat(4), hooks=[hook])
         assert len(lines(caplog, "^value = 3.0")) == 3
 
-    def test_a_hook_may_end_an_evaluation(self, trained: Any) -> None:
+    def test_hook_may_end_evaluation(self, trained: Any) -> None:
         class Two(AfterRunOnly):
             def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
                 super().after_run(run_context, run_values)
@@ -632,7 +630,7 @@ class TestOtherModes:
         assert recorder.calls == ["begin", "after_create_session", "end", "close"]
 
     @pytest.mark.parametrize("mode", ["evaluation", "prediction"])
-    def test_hooks_of_the_model(self, tmp_path: Path, mode: str) -> None:
+    def test_hooks_of_model_fn(self, tmp_path: Path, mode: str) -> None:
         recorder = Recorder()
         estimator = counting.estimator(
             tmp_path,
@@ -646,7 +644,7 @@ class TestOtherModes:
         assert recorder.calls == ["begin", "after_create_session", "end", "close"]
 
     @pytest.mark.parametrize("method", METHODS[:4])
-    def test_where_a_hook_fails(self, trained: Any, method: str) -> None:
+    def test_failing_hook(self, trained: Any, method: str) -> None:
         recorder, failing = Recorder(), Failing(method)
         failing.runs = 24
         with pytest.raises(ZeroDivisionError):
@@ -662,14 +660,14 @@ class TestOtherModes:
 
 
 class TestGlobalStep:
-    def test_a_train_op_that_does_not_count_is_named(self, tmp_path: Path) -> None:
+    def test_train_op_without_increment_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(
             tf.errors.FailedPreconditionError,
             match=r"(?s)does not increment the global step.*made at: .*counting\.py:\d+.*hint",
         ):
             counting.train(tmp_path, [], 1000, by=0)
 
-    def test_two_counts_a_step(self, tmp_path: Path) -> None:
+    def test_two_increments_per_step(self, tmp_path: Path) -> None:
         """Where two optimizers count, as in TensorFlow, 100 is reached after 50 steps."""
         recorder = Recorder()
         config = {"save_checkpoints_steps": 20, "keep_checkpoint_max": None}
@@ -679,7 +677,7 @@ class TestGlobalStep:
         assert checkpoints(tmp_path) == [0, 20, 40, 60, 80, 100]
         assert load_variable(tmp_path, "x") == 50
 
-    def test_a_count_every_third_step(self, tmp_path: Path) -> None:
+    def test_increment_every_third_step(self, tmp_path: Path) -> None:
         """Gradients that are gathered over three batches are applied, and counted, once."""
 
         def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
@@ -712,7 +710,7 @@ class Terminal(io.StringIO):
 
 
 class TestProgress:
-    def test_shows_loss_and_steps_at_most_five_times_a_second(
+    def test_is_updated_at_most_five_times_per_second(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         clock = Clock()
@@ -733,7 +731,7 @@ class TestProgress:
         assert "loss=0.001" in shown
         assert "steps/s" in shown
 
-    def test_counts_to_the_last_step(self) -> None:
+    def test_counts_to_last_step(self) -> None:
         terminal = Terminal()
         bar = ProgressHook(last_step=100, stream=terminal)
         bar.after_create_session(_Counts(60), None)
@@ -741,7 +739,7 @@ class TestProgress:
         bar.close()
         assert "40/40" in terminal.getvalue()
 
-    def test_without_a_known_end(self) -> None:
+    def test_unknown_end(self) -> None:
         terminal = Terminal()
         bar = ProgressHook(stream=terminal)
         bar.after_create_session(_Counts(0), None)
@@ -750,7 +748,7 @@ class TestProgress:
         assert "7 steps" in terminal.getvalue()
 
     @pytest.mark.parametrize("terminal", [True, False])
-    def test_a_terminal_gets_a_bar_and_a_file_gets_lines(
+    def test_bar_in_terminal_and_lines_in_file(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any, terminal: bool
     ) -> None:
         stream = Terminal() if terminal else io.StringIO()
@@ -759,7 +757,7 @@ class TestProgress:
         assert ("20/20" in stream.getvalue()) == terminal
         assert bool(lines(caplog, "^loss = ")) != terminal
 
-    def test_the_bar_is_closed_where_the_training_fails(
+    def test_bar_is_closed_on_failure(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stream = Terminal()
@@ -794,7 +792,7 @@ class TestVisibility:
         log.logger.handlers.clear()
         log.logger.setLevel(level)
 
-    def test_training_is_not_silent(
+    def test_training_logs_by_default(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         with self.unconfigured():
@@ -804,7 +802,7 @@ class TestVisibility:
         shown = capsys.readouterr().err.splitlines()
         assert shown.count("INFO:estimatorkit:loss = 0.0, step = 0") == 2
 
-    def test_a_level_that_was_set_is_kept(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_configured_level_is_kept(self, capsys: pytest.CaptureFixture[str]) -> None:
         with self.unconfigured():
             log.logger.setLevel(logging.WARNING)
             log.ensure_visible()
@@ -813,7 +811,7 @@ class TestVisibility:
         assert capsys.readouterr().err == "WARNING:estimatorkit:something\n"
 
     @pytest.mark.parametrize("where", ["", "estimatorkit"])
-    def test_a_program_that_configured_logging_is_left_alone(self, where: str) -> None:
+    def test_configured_logging_is_left_alone(self, where: str) -> None:
         with self.unconfigured():
             logging.getLogger(where).addHandler(logging.NullHandler())
             before = list(log.logger.handlers)

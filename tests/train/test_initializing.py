@@ -51,7 +51,7 @@ def initialized(*wanted: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("model_folder", [False, True])
-def test_a_scope(checkpoint: str, model_folder: bool) -> None:
+def test_scope(checkpoint: str, model_folder: bool) -> None:
     made = variables()
     place = os.path.dirname(checkpoint) if model_folder else checkpoint
     tf.train.init_from_checkpoint(place, {"old/": "new/"})
@@ -77,7 +77,7 @@ def test_single_variables(checkpoint: str) -> None:
     assert initialized(a, b, twin) == [[[1, 2], [3, 4]], [5, 6, 7], [5, 6, 7]]
 
 
-def test_initial_values_follow(checkpoint: str) -> None:
+def test_initial_values_are_replaced(checkpoint: str) -> None:
     """What is made from the initial value has that of the checkpoint."""
     _, b, _ = variables()
     tf.train.init_from_checkpoint(checkpoint, {"old/b": b})
@@ -99,13 +99,13 @@ def test_partitioned_variables(checkpoint: str) -> None:
     assert initialized(*parts) == [[5, 6], [7], [[1], [3]], [[2], [4]], [5], [6], [7]]
 
 
-def test_of_tensorflow() -> None:
+def test_tensorflow_checkpoint() -> None:
     axis = tf.get_variable("x", [6, 5])
     tf.train.init_from_checkpoint(GOLDEN / "partitioned" / "p", {"axis_1": axis})
     assert initialized(axis) == [np.arange(30.0).reshape(6, 5).tolist()]
 
 
-def test_the_checkpoint_is_found_from_another_folder(
+def test_checkpoint_is_found_from_another_folder(
     checkpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, b, _ = variables()
@@ -115,7 +115,7 @@ def test_the_checkpoint_is_found_from_another_folder(
     assert initialized(b) == [[5, 6, 7]]
 
 
-def test_mistakes(checkpoint: str) -> None:
+def test_errors(checkpoint: str) -> None:
     a, b, _ = variables()
     call = tf.train.init_from_checkpoint
     with pytest.raises(ValueError, match=r"Tensor old/d is not found in .* checkpoint"):
@@ -160,9 +160,9 @@ def test_warm_start(checkpoint: str) -> None:
 # -- the ops
 
 
-def test_ops_save_and_restore(tmp_path: Path) -> None:
+def test_save_and_restore_ops(tmp_path: Path) -> None:
     """SaveV2 and RestoreV2, with slices; Save and Restore."""
-    assert lookup("SaveV2").where == lookup("Restore").where == "host"
+    assert lookup("SaveV2").placement.where == lookup("Restore").placement.where == "host"
     path = os.fspath(tmp_path / "m")
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     text = tf.constant([b"a", b"bc"])
@@ -195,7 +195,7 @@ def test_ops_save_and_restore(tmp_path: Path) -> None:
         ("root", "x", "float32", tf.errors.InvalidArgumentError, "is invalid"),
     ],
 )
-def test_restoring_what_cannot_be(
+def test_invalid_restores_raise(
     checkpoint: str, name: str, spec: str, dtype: str, error: Any, words: str
 ) -> None:
     restored = checkpoint_ops.restore_v2(checkpoint, [name], [spec], [dtype])
@@ -203,7 +203,7 @@ def test_restoring_what_cannot_be(
         session.run(restored)
 
 
-def test_slices_that_make_no_whole(tmp_path: Path) -> None:
+def test_incomplete_slices_raise(tmp_path: Path) -> None:
     part = tf.ones([1, 2])
     path = os.fspath(tmp_path / "m")
     half = checkpoint_ops.save_v2(path, ["x"], ["2 2 0,1:-"], [part])
@@ -268,7 +268,7 @@ class TestVocabularies:
         assert rows.tolist() == [[6, 7, 8], [-1] * 3, [0, 1, 2], [-1] * 3]
 
     @pytest.mark.parametrize(("axis", "cut"), [(0, 0), (0, 1), (1, 0), (1, 1)])
-    def test_parts_of_a_variable(self, folder: Path, axis: int, cut: int) -> None:
+    def test_slices_of_variable(self, folder: Path, axis: int, cut: int) -> None:
         name = ("table", "logits")[axis]
         made = tf.get_variable(
             name, [(4, 3), (3, 4)][axis], partitioner=tf.fixed_size_partitioner(2, axis=cut)
@@ -280,7 +280,7 @@ class TestVocabularies:
         rows = rows if axis == 0 else rows.T
         assert rows.tolist() == [[6, 7, 8], [0] * 3, [0, 1, 2], [0] * 3]
 
-    def test_new_words_start_with_zeros_where_nothing_is_said(self, folder: Path) -> None:
+    def test_new_words_start_at_zero_by_default(self, folder: Path) -> None:
         made = tf.get_variable("now", [4, 3])
         tf.train.warm_start(
             folder / "m-1",
@@ -299,14 +299,14 @@ class TestVocabularies:
             ({"old_vocab_size": 9}, "fewer words than its given size"),
         ],
     )
-    def test_what_does_not_fit(self, folder: Path, changes: Any, problem: str) -> None:
+    def test_mismatches_raise(self, folder: Path, changes: Any, problem: str) -> None:
         tf.get_variable("table", [4, 3])
         with pytest.raises(ValueError, match=problem):
             tf.train.warm_start(
                 folder / "m-1", var_name_to_vocab_info={"table": self.info(folder, **changes)}
             )
 
-    def test_an_axis_that_is_not_there(self, folder: Path) -> None:
+    def test_invalid_axis_raises(self, folder: Path) -> None:
         write_checkpoint(folder, "m-1", {"bias": np.zeros(5, np.float32)})
         tf.get_variable("bias", [4])
         info = self.info(folder, axis=1)

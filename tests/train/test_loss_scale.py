@@ -1,4 +1,4 @@
-"""Loss scaling: scaled losses, gradients as before, steps left out where they are not finite."""
+"""Loss scaling: scaled losses, unscaled gradients, skipped steps if they are not finite."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
@@ -27,7 +28,6 @@ from estimatorkit.train.optimizers.loss_scale import (
     FixedLossScale,
     MixedPrecisionLossScaleOptimizer,
 )
-from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,
@@ -59,7 +59,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
-def test_steps_that_are_not_finite_are_left_out(kind: str) -> None:
+def test_non_finite_steps_are_skipped(kind: str) -> None:
     w = Variable(np.array([1.0, -1.0], np.float32), name="w")
     table = Variable(np.ones((4, 1), np.float32), name="table")
     factor = builtin_ops.placeholder("float32", [])
@@ -87,7 +87,7 @@ def test_steps_that_are_not_finite_are_left_out(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_scales_do_not_change_what_is_learned() -> None:
+def test_scale_does_not_change_training() -> None:
     found = []
     for wrap in (
         lambda inner: inner,
@@ -118,7 +118,7 @@ class Counting(FixedLossScale):
 
 
 @pytest.mark.parametrize("applies", [True, False])
-def test_a_scale_of_ones_own(applies: bool) -> None:
+def test_custom_loss_scale(applies: bool) -> None:
     w = Variable(np.array([1.0], np.float32))
     scale = Counting(applies)
     update = MixedPrecisionLossScaleOptimizer(GradientDescentOptimizer(0.5), scale).minimize(
@@ -131,7 +131,7 @@ def test_a_scale_of_ones_own(applies: bool) -> None:
         assert session.run(w) == pytest.approx([0.0 if applies else 1.0])
 
 
-def test_what_is_inside_computes_the_gradients_and_makes_its_variables(graph: Graph) -> None:
+def test_inner_optimizer_computes_gradients_and_creates_variables(graph: Graph) -> None:
     class Halved(AdagradOptimizer):
         def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
             return [(g * 0.5, v) for g, v in super().compute_gradients(*args, **kwargs)]
@@ -153,7 +153,7 @@ def test_what_is_inside_computes_the_gradients_and_makes_its_variables(graph: Gr
     ]
 
 
-def test_variables_are_named_as_without_a_scale() -> None:
+def test_variable_names_are_unchanged() -> None:
     found = []
     for wrap in (lambda inner: inner, loss_scale.enable_mixed_precision_graph_rewrite):
         with Graph().as_default() as graph, graph.name_scope("model"):
@@ -164,7 +164,8 @@ def test_variables_are_named_as_without_a_scale() -> None:
     assert found[0] == found[1]
 
 
-def test_small_gradients_of_16_bits_survive() -> None:
+@pytest.mark.slow
+def test_small_float16_gradients_survive() -> None:
     w = Variable(np.array([1.0], np.float32))
     half = elementwise.cast(w, "float16") * np.float16(1e-4)
     loss = reduce.reduce_sum(half) * np.float16(1e-4)  # 1e-8 is 0 in float16
@@ -178,7 +179,7 @@ def test_small_gradients_of_16_bits_survive() -> None:
         assert session.run(gradient) == pytest.approx([1e-8], rel=0.02)
 
 
-def test_the_keras_wrapper_has_what_its_optimizer_has() -> None:
+def test_keras_wrapper_delegates_to_optimizer() -> None:
     inner = optimizers.Adam(0.25)
     optimizer = mixed_precision.LossScaleOptimizer(inner)
     assert optimizer.inner_optimizer is inner
@@ -202,7 +203,7 @@ def test_the_keras_wrapper_has_what_its_optimizer_has() -> None:
         _ = fixed.no_such
 
 
-def test_arguments_that_do_not_fit() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(TypeError, match="must be an instance of Optimizer"):
         MixedPrecisionLossScaleOptimizer("adam", "dynamic")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="Could not interpret loss scale"):

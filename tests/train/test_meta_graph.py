@@ -1,4 +1,4 @@
-"""Graphs with their collections, to files and back."""
+"""Graphs with their collections, written to files and read back."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def train(graph: tf.Graph, scope: str = "") -> list[Any]:
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_a_graph_goes_on_training(tmp_path: Path, as_text: bool, caplog: Any) -> None:
+def test_imported_graph_continues_training(tmp_path: Path, as_text: bool, caplog: Any) -> None:
     with tf.Graph().as_default() as graph:
         build()
     path = tmp_path / "model.meta"
@@ -120,7 +120,7 @@ def test_scopes_and_devices() -> None:
     assert repr(train(one)) == repr(train(under, "a/"))
 
 
-def test_a_scope_is_copied_and_its_inputs_are_given() -> None:
+def test_copy_scoped_meta_graph_with_inputs() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.constant(2.0, name="x")
         with tf.variable_scope("tower"):
@@ -148,7 +148,7 @@ def test_a_scope_is_copied_and_its_inputs_are_given() -> None:
             assert session.run(again.get_tensor_by_name("new/y:0")) == 15.0
 
 
-def test_what_cannot_be_exported_or_read(tmp_path: Path) -> None:
+def test_errors(tmp_path: Path) -> None:
     with tf.Graph().as_default() as graph:
         outside = tf.constant(1.0, name="outside")
         with tf.name_scope("tower"):
@@ -162,7 +162,7 @@ def test_what_cannot_be_exported_or_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scope", [None, "old"])
-def test_a_training_graph_of_tensorflow_gives_its_model(scope: str | None, caplog: Any) -> None:
+def test_tensorflow_training_graph(scope: str | None, caplog: Any) -> None:
     golden = Path(__file__).parents[1] / "golden"
     with tf.Graph().as_default() as graph, tf.Session() as session:
         with caplog.at_level(logging.WARNING, "estimatorkit"):
@@ -185,7 +185,7 @@ def test_a_training_graph_of_tensorflow_gives_its_model(scope: str | None, caplo
         np.testing.assert_allclose(session.run(y, {f"{prefix}x:0": given}), expected, rtol=1e-5)
 
 
-def test_parts_of_the_collections() -> None:
+def test_partial_collections() -> None:
     with tf.Graph().as_default() as graph:
         build()
     made = tf.train.export_meta_graph(graph=graph, collection_list=["sizes"], clear_devices=True)

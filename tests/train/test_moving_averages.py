@@ -21,7 +21,7 @@ FACTS = json.loads((FOLDER / "facts.json").read_text("utf-8"))["moving_averages"
 
 
 @pytest.mark.parametrize("case", FACTS)
-def test_names_and_values_are_those_of_tensorflow(case: str) -> None:
+def test_names_and_values_match_tensorflow(case: str) -> None:
     expected = FACTS[case]
     with tf.Graph().as_default(), tf.Session() as session:
         variable = tf.get_variable("v", initializer=tf.constant([1.0, 2.0]))
@@ -43,7 +43,7 @@ def test_names_and_values_are_those_of_tensorflow(case: str) -> None:
             np.testing.assert_allclose(found, step, rtol=2e-6)
 
 
-def test_the_saver_restores_averages(tmp_path: Path) -> None:
+def test_saver_restores_averages(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         variable = tf.get_variable("v", initializer=tf.constant([1.0, 2.0]))
         other = tf.get_variable("other", initializer=tf.constant(7.0), trainable=False)
@@ -77,7 +77,7 @@ def test_assign_moving_average() -> None:
         assert session.run(plain).tolist() == [0.25, 0.75]
 
 
-def test_what_has_no_average() -> None:
+def test_variables_without_average_raise() -> None:
     with tf.Graph().as_default():
         average = ExponentialMovingAverage(0.9)
         whole = tf.get_variable("n", initializer=tf.constant(1))

@@ -1,4 +1,4 @@
-"""`train.Checkpoint`: what is found in objects, files, and what restoring says."""
+"""`train.Checkpoint`: trackable objects, files, and the status of restoring."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def values(session: tf.Session) -> list[Any]:
     return [session.run(names[name]).tolist() for name in sorted(names)]
 
 
-def test_keys_are_tensorflows(tmp_path: Path) -> None:
+def test_keys_match_tensorflow(tmp_path: Path) -> None:
     checkpoint, _, train = build()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -78,7 +78,7 @@ def test_keys_are_tensorflows(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_training_goes_on(tmp_path: Path) -> None:
+def test_training_resumes(tmp_path: Path) -> None:
     checkpoint, _, train = build()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -98,7 +98,7 @@ def test_a_training_goes_on(tmp_path: Path) -> None:
             assert checkpoint.save(tmp_path / "ckpt").endswith("ckpt-2")
 
 
-def test_variables_go_by_their_place_not_their_name(tmp_path: Path) -> None:
+def test_variables_match_by_path_not_name(tmp_path: Path) -> None:
     one, other = tf.get_variable("x", initializer=1.0), tf.get_variable("y", initializer=2.0)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -109,7 +109,7 @@ def test_variables_go_by_their_place_not_their_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_made_after_restore_is_restored(tmp_path: Path) -> None:
+def test_deferred_restoration(tmp_path: Path) -> None:
     checkpoint, _, train = build()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -148,7 +148,7 @@ def test_initialize_or_restore(tmp_path: Path) -> None:
             assert session.run([a, b]) == expected
 
 
-def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
+def test_mismatches_are_reported(tmp_path: Path) -> None:
     checkpoint, model, _ = build()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -172,7 +172,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
             wrong.restore(path).run_restore_ops()
 
 
-def test_mistakes(tmp_path: Path) -> None:
+def test_errors(tmp_path: Path) -> None:
     a = tf.get_variable("a", initializer=1.0)
     checkpoint = tf.train.Checkpoint(a=a)
     with pytest.raises(RuntimeError, match="No session was given"):
@@ -191,7 +191,7 @@ def test_mistakes(tmp_path: Path) -> None:
             tf.train.Checkpoint(x=value)
 
 
-def test_checkpoints_of_a_saver(tmp_path: Path) -> None:
+def test_saver_checkpoints(tmp_path: Path) -> None:
     model = Model()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -203,7 +203,7 @@ def test_checkpoints_of_a_saver(tmp_path: Path) -> None:
         assert session.run(model.kernel).tolist() == [8.0, 9.0]
 
 
-def test_a_checkpoint_that_tensorflow_wrote() -> None:
+def test_tensorflow_checkpoint() -> None:
     path = GOLDEN / "objects" / "ckpt-1"
     kernel = tf.get_variable("other/kernel", [2, 3])
     bias = tf.get_variable("other/bias", [3])
@@ -220,7 +220,7 @@ def test_a_checkpoint_that_tensorflow_wrote() -> None:
         np.testing.assert_array_equal(first[name], reader.get_tensor(key))
 
 
-def test_tables_and_odd_names(tmp_path: Path) -> None:
+def test_tables_and_unusual_names(tmp_path: Path) -> None:
     table = MutableHashTable(tf.string, tf.int64, -1)
     insert = table.insert(["a"], tf.constant([7], tf.int64))
     found = table.lookup(tf.constant(["a", "b"]))
@@ -238,7 +238,7 @@ def test_tables_and_odd_names(tmp_path: Path) -> None:
         assert session.run(found).tolist() == [7, -1]
 
 
-def test_objects_that_hold_themselves(tmp_path: Path) -> None:
+def test_object_cycles(tmp_path: Path) -> None:
     model = Model()
     model.me = model  # type: ignore[attr-defined]
     checkpoint = tf.train.Checkpoint(model=model)

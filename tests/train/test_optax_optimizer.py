@@ -1,4 +1,4 @@
-"""`OptaxOptimizer` against optax by itself, and its state as variables."""
+"""`OptaxOptimizer` against plain optax, and its state as variables."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def loss_in_jax(params: dict[str, Any]) -> Any:
     return ((X @ params["dense/kernel"] + params["bias"] - 1.0) ** 2).sum()
 
 
+@pytest.mark.slow
 @sweep("name", TRANSFORMATIONS, quick=1)
-def test_steps_are_those_of_optax(name: str, tmp_path: Path) -> None:
+def test_steps_match_optax(name: str, tmp_path: Path) -> None:
     tx = TRANSFORMATIONS[name]
     params: Any = dict(START)
     state = tx.init(params)
@@ -94,7 +95,7 @@ def test_steps_are_those_of_optax(name: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(again, value)
 
 
-def test_a_hyperparameter_in_the_state_can_be_changed() -> None:
+def test_hyperparameter_in_state_can_be_changed() -> None:
     w = Variable(np.array([1.0], np.float32), name="w")
     optimizer = OptaxOptimizer(optax.inject_hyperparams(optax.sgd)(learning_rate=0.5))
     update = optimizer.minimize(w * 1.0)
@@ -108,7 +109,7 @@ def test_a_hyperparameter_in_the_state_can_be_changed() -> None:
         assert session.state.compilations[update.name] == 1
 
 
-def test_gradients_of_rows_become_dense_and_constraints_hold() -> None:
+def test_sparse_gradients_become_dense_and_constraints_hold() -> None:
     table = Variable(
         np.ones((3, 1), np.float32), name="table", constraint=lambda value: value * 2.0
     )
@@ -121,7 +122,7 @@ def test_gradients_of_rows_become_dense_and_constraints_hold() -> None:
         np.testing.assert_array_equal(session.run(table)[:, 0], [2.0, 1.0, 2.0])
 
 
-def test_what_is_no_transformation() -> None:
+def test_non_transformation_raises() -> None:
     with pytest.raises(TypeError, match="such as optax"):
         OptaxOptimizer("adam")  # type: ignore[arg-type]
     optimizer, w = OptaxOptimizer(optax.sgd(0.1)), Variable(np.zeros(1, np.float32))

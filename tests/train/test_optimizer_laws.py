@@ -1,4 +1,4 @@
-"""Laws of optimizers, whatever the numbers: rows alone, and resuming, to the bit."""
+"""Properties of all optimizers: sparse steps, and resuming, bit for bit."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
+from estimatorkit.compat.train.optimizers import contrib_optimizers, contrib_rules
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
@@ -24,13 +25,7 @@ from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import reduce
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
-from estimatorkit.train.optimizers import (
-    contrib_optimizers,
-    contrib_rules,
-    keras_rules,
-    optimizer_rules,
-    optimizers,
-)
+from estimatorkit.train.optimizers import keras_rules, optimizer_rules, optimizers
 from estimatorkit.train.optimizers.deduplicate_slices import distinct
 from estimatorkit.train.optimizers.update_rule import UpdateRule
 from estimatorkit.train.saving.saver import Saver
@@ -77,7 +72,7 @@ def all_steps() -> Callable[..., Any]:
     values=hnp.arrays(np.float32, (TOUCHED, COLUMNS), elements=NUMBERS),
     indices=hnp.arrays(np.int64, TOUCHED, elements=st.integers(0, ROWS - 1)),
 )
-def test_steps_with_rows_are_the_dense_steps_on_these_rows(
+def test_sparse_steps_match_dense_steps(
     table: Array, slots: Array, values: Array, indices: Array
 ) -> None:
     gradient = np.zeros_like(table)
@@ -111,7 +106,7 @@ def distinct_of(rows: int) -> Callable[..., Any]:
     hnp.arrays(np.int64, 20, elements=st.integers(0, 2**40) | st.integers(0, 9)),
     st.sampled_from([50, 2**40 + 1]),
 )
-def test_indices_are_told_apart(indices: Array, rows: int) -> None:
+def test_distinct_indices(indices: Array, rows: int) -> None:
     indices %= rows
     with x64():
         touched, position = distinct_of(rows)(indices)
@@ -138,7 +133,7 @@ def graph() -> Iterator[Graph]:
         yield graph
 
 
-def test_what_is_restored_goes_on_to_the_same_bits(graph: Graph) -> None:
+def test_restored_training_gives_same_bits(graph: Graph) -> None:
     numbers = np.random.RandomState(0)
     ids, values = builtin_ops.placeholder("int64", [4]), builtin_ops.placeholder("float32", [4, 2])
     updates, variables = [], []

@@ -1,4 +1,4 @@
-"""`get_optimizer_by_name`: whose numbers the names stand for, and what is refused."""
+"""`get_optimizer_by_name`: which version's defaults names mean, and errors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ EXPECTED: dict[tuple[int, str, bool], list[float]] = {
 
 
 @sweep(("version", "name", "sparse"), EXPECTED, quick=10)
-def test_names_mean_tensorflows_optimizers(version: Any, name: str, sparse: bool) -> None:
+def test_names_mean_tensorflow_optimizers(version: Any, name: str, sparse: bool) -> None:
     with Graph().as_default():
         w = Variable(np.array([[1.0], [-2.0], [0.5]], np.float32), name="w")
         given = builtin_ops.placeholder("float32", [2 if sparse else 3, 1])
@@ -90,7 +90,7 @@ def test_every_name_is_compared_with_tensorflow() -> None:
         ("SGD", GradientDescentOptimizer, 0.01),
     ],
 )
-def test_learning_rates_where_none_is_given(name: str, kind: type, rate: float) -> None:
+def test_default_learning_rates(name: str, kind: type, rate: float) -> None:
     with Graph().as_default():
         optimizer = get_optimizer_by_name(name)
         assert type(optimizer) is kind
@@ -101,7 +101,7 @@ def test_learning_rates_where_none_is_given(name: str, kind: type, rate: float) 
         get_optimizer_by_name(name, version=1)
 
 
-def test_optimizers_and_functions_that_make_them() -> None:
+def test_optimizers_and_factories() -> None:
     optimizer = AdamOptimizer(0.25)
     assert get_optimizer_by_name(optimizer) is optimizer
     assert get_optimizer_by_name(lambda: optimizer) is optimizer
@@ -119,7 +119,7 @@ def test_optimizers_and_functions_that_make_them() -> None:
         ("Adagrda", "Adagrad"),
     ],
 )
-def test_unknown_names_are_refused_with_a_suggestion(name: str, meant: str) -> None:
+def test_unknown_name_suggests_known_names(name: str, meant: str) -> None:
     with pytest.raises(ValueError, match="Unsupported optimizer name") as caught:
         get_optimizer_by_name(name)
     assert f"did you mean {meant!r}?" in str(caught.value)
@@ -128,6 +128,6 @@ def test_unknown_names_are_refused_with_a_suggestion(name: str, meant: str) -> N
 
 
 @pytest.mark.parametrize("wrong", [3, None, lambda: 3])
-def test_other_objects_are_refused(wrong: Any) -> None:
+def test_other_objects_raise(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"not an Optimizer instance. Given: (3|None)"):
         get_optimizer_by_name(wrong)

@@ -1,4 +1,4 @@
-"""Partitioned variables in checkpoints: one tensor, whatever the parts were and are."""
+"""Partitioned variables in checkpoints: one tensor, whatever the partitions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import optax
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.storage.checkpoint import read_checkpoint
-from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.train.optimizers.optax_optimizer import OptaxOptimizer
 from tests.sweep import sweep
 
@@ -70,9 +70,9 @@ CUTS = [(2, 3, 0), (3, 1, 1), (1, 2, 0), (4, None, 1), (None, 3, 0), (3, None, 0
 @sweep(
     ("name", "before", "after", "axis"),
     [(name, *cut) for name, cut in zip(itertools.cycle(OPTIMIZERS), CUTS * 2, strict=False)],
-    quick=2,
+    quick=1,
 )
-def test_training_goes_on_in_other_parts(
+def test_training_resumes_with_other_partitions(
     name: str, before: int | None, after: int | None, axis: int, tmp_path: Path
 ) -> None:
     _, wanted = trained(name, before, axis, tmp_path / "straight", 5)
@@ -85,7 +85,7 @@ def test_training_goes_on_in_other_parts(
 
 
 @pytest.mark.slow
-def test_averages_are_called_after_the_whole(tmp_path: Path) -> None:
+def test_averages_are_named_after_the_whole(tmp_path: Path) -> None:
     def built(parts: int | None) -> tuple[Any, Any, Any]:
         variable = table(parts)
         own = [variable] if parts is None else list(variable)
@@ -110,7 +110,8 @@ def test_averages_are_called_after_the_whole(tmp_path: Path) -> None:
             np.testing.assert_allclose(whole(session, variable), start * 2, rtol=1e-6)
 
 
-def test_savers_that_swap_averages_in(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_swapping_savers(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         variable = table(2)
         loss = tf.reduce_sum(tf.nn.embedding_lookup(variable, [0, 6], "div") ** 2)
@@ -128,7 +129,7 @@ def test_savers_that_swap_averages_in(tmp_path: Path) -> None:
             np.testing.assert_array_equal(whole(session, variable), wanted)
 
 
-def test_some_of_the_parts_go_by_their_own_names(tmp_path: Path) -> None:
+def test_some_partitions_under_their_own_names(tmp_path: Path) -> None:
     with tf.Session() as session:
         variable = table(3)
         session.run(tf.global_variables_initializer())
@@ -142,7 +143,7 @@ def test_some_of_the_parts_go_by_their_own_names(tmp_path: Path) -> None:
         np.testing.assert_array_equal(session.run(first), before)
 
 
-def test_names_of_ones_own(tmp_path: Path) -> None:
+def test_custom_names(tmp_path: Path) -> None:
     with tf.Session() as session:
         variable = table(2)
         session.run(tf.global_variables_initializer())
@@ -162,7 +163,7 @@ def test_names_of_ones_own(tmp_path: Path) -> None:
         np.testing.assert_array_equal(whole(session, variable), before)
 
 
-def test_a_graph_from_a_file_knows_its_parts(tmp_path: Path) -> None:
+def test_imported_graph_knows_partitions(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         with tf.variable_scope("model"):
             variable = table(2)
@@ -187,7 +188,7 @@ def test_a_graph_from_a_file_knows_its_parts(tmp_path: Path) -> None:
         assert saver is not None
 
 
-def test_a_saved_model_has_the_whole(tmp_path: Path) -> None:
+def test_saved_model_holds_whole_variable(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.int32, [None], name="x")
         y = tf.identity(tf.nn.embedding_lookup(table(2), x), name="y")
@@ -202,9 +203,7 @@ def test_a_saved_model_has_the_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("parts", [None, 1, 2, 3])
-def test_training_starts_from_a_checkpoint_of_other_parts(
-    parts: int | None, tmp_path: Path
-) -> None:
+def test_init_from_checkpoint_of_other_partitions(parts: int | None, tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         variable = table(2)
         session.run(tf.global_variables_initializer())
@@ -223,7 +222,7 @@ def test_training_starts_from_a_checkpoint_of_other_parts(
 
 
 @pytest.mark.slow
-def test_estimators_predict_in_other_parts(tmp_path: Path) -> None:
+def test_estimators_predict_with_other_partitions(tmp_path: Path) -> None:
     """Trained with the partitioner of a cluster, used without one."""
     words = [f"w{number}" for number in range(40)]
     column = tf.feature_column.categorical_column_with_vocabulary_list("word", words)
@@ -254,7 +253,7 @@ def test_estimators_predict_in_other_parts(tmp_path: Path) -> None:
     assert estimator(2).evaluate(input_fn)["accuracy"] == 1.0
 
 
-def test_a_checkpoint_whose_tensor_does_not_fit(tmp_path: Path) -> None:
+def test_mismatched_checkpoint_tensor_raises(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("table", [7, 5], partitioner=tf.fixed_size_partitioner(2))
         session.run(tf.global_variables_initializer())
@@ -265,7 +264,7 @@ def test_a_checkpoint_whose_tensor_does_not_fit(tmp_path: Path) -> None:
             tf.train.Saver().restore(session, path)
 
 
-def test_the_files_are_those_of_one_tensor(tmp_path: Path) -> None:
+def test_files_equal_those_of_one_tensor(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         variable = table(3)
         session.run(tf.global_variables_initializer())
@@ -276,7 +275,7 @@ def test_the_files_are_those_of_one_tensor(tmp_path: Path) -> None:
         assert tf.train.load_variable(path, "table").shape == (7, 4)
 
 
-def test_saved_models_restore_each_part_from_its_slice(tmp_path: Path) -> None:
+def test_saved_model_restores_each_partition_from_its_slice(tmp_path: Path) -> None:
     """TensorFlow restores variables by the operations of the `SaverDef`."""
     with tf.Graph().as_default(), tf.Session() as session:
         parts = table(2)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.snippets_partitioned import run_snippet
 from tests.sweep import sweep
 
@@ -33,5 +33,5 @@ def check(found: Any, expected: Any, where: str) -> None:
 
 
 @sweep("name", sorted(GOLDEN["snippets"]), quick=2)
-def test_programs_give_what_tensorflow_gives(name: str) -> None:
+def test_programs_match_tensorflow(name: str) -> None:
     check(run_snippet(tf, name), GOLDEN["snippets"][name], name)

@@ -1,4 +1,4 @@
-"""A table in parts trains like the whole one: each optimizer, with each lookup and partitioner.
+"""A partitioned table trains like the whole one: every optimizer, lookup and partitioner.
 
 Every case trains the same model twice in one graph, whole and in parts. Rows repeat within and
 between steps, some examples have none, some parts too, and rows that begin parts are looked up in
@@ -16,9 +16,9 @@ import optax
 from numpy.typing import NDArray
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.train.optimizers import contrib_optimizers as contrib
+from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.layers.feature_column import sequence_input_layer
-from estimatorkit.train.optimizers import contrib_optimizers as contrib
-from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.train.optimizers.optax_optimizer import OptaxOptimizer
 from estimatorkit.train.optimizers.optimizers import RowwiseAdagradOptimizer
 from tests.sweep import sweep
@@ -223,7 +223,9 @@ def check_parts(
         np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-6, err_msg=label)
 
 
-@sweep(("lookup", "partitioner", "first", "second"), cases(), quick=2)
-def test_parts_train_like_the_whole(lookup: str, partitioner: str, first: str, second: str) -> None:
+@sweep(("lookup", "partitioner", "first", "second"), cases(), quick=1)
+def test_partitions_train_like_the_whole(
+    lookup: str, partitioner: str, first: str, second: str
+) -> None:
     for name in (first, second):
         check_parts(lookup, name, partitioner)

@@ -1,4 +1,4 @@
-"""SavedModels: what TensorFlow loads, what is loaded of TensorFlow's, and what is refused.
+"""SavedModels: TensorFlow loads ours, we load TensorFlow's, and invalid ones raise.
 
 `tests/golden/saved_models` has the same models as written by TensorFlow 2.15.1 and by this package,
 `saved_model.json` what TensorFlow's loader gives for both.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.compat.v1.python.saved_model import loader_impl, utils_impl
 from estimatorkit.interop.graphdef_export import export_graph
 from estimatorkit.storage import atomic_files as durable
@@ -71,20 +71,20 @@ def assert_equal(found: Any, expected: Any) -> None:
     ],
     quick=2,
 )
-def test_loaded_models_compute_what_tensorflow_does(writer: str, name: str) -> None:
+def test_loaded_models_compute_the_same(writer: str, name: str) -> None:
     found = predict(tf, name, str(FOLDERS / f"{writer}_{name}"))
     assert_equal(found, VALUES[writer][name])
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_operations_of_loaded_models_have_names_without_gaps(name: str) -> None:
+def test_loaded_operation_names_have_no_gaps(name: str) -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         tf.saved_model.loader.load(session, ["serve"], FOLDERS / f"tensorflow_{name}")
     assert not [op.name for op in graph.get_operations() if "//" in op.name]
 
 
 @sweep("name", [*MODELS, *OURS], quick=1)
-def test_what_tensorflow_loaded_is_what_is_written(name: str, tmp_path: Path) -> None:
+def test_exports_match_those_tensorflow_loaded(name: str, tmp_path: Path) -> None:
     Path(VOCABULARY[0]).write_bytes(VOCABULARY[1])
     found = export(tf, name, str(tmp_path / "model"))
     expected = FOLDERS / f"estimatorkit_{name}"
@@ -102,7 +102,7 @@ def test_what_tensorflow_loaded_is_what_is_written(name: str, tmp_path: Path) ->
         assert_equal(value, VALUES["estimatorkit"][name][key])
 
 
-def test_a_loaded_model_is_exported_again(tmp_path: Path) -> None:
+def test_loaded_model_is_exported_again(tmp_path: Path) -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         folder = FOLDERS / "tensorflow_vocabulary"
         model = tf.saved_model.loader.load(session, ["serve"], folder)
@@ -163,7 +163,7 @@ def test_builder(tmp_path: Path, as_text: bool) -> None:
     assert os.listdir(path.parent) == ["model"]
 
 
-def test_graphs_that_share_variables(tmp_path: Path) -> None:
+def test_graphs_share_variables(tmp_path: Path) -> None:
     builder = saved(tmp_path / "model")
     with tf.Graph().as_default():
         x, y = model()
@@ -181,9 +181,7 @@ def test_graphs_that_share_variables(tmp_path: Path) -> None:
     assert "'gpu,serve'" in str(error.value)
 
 
-def test_an_export_that_fails_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_export_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = saved(tmp_path / "model")
 
     def refuse(*_: Any) -> None:
@@ -202,7 +200,7 @@ def test_an_export_that_fails_leaves_nothing(
     assert not any(durable.is_temporary(name) for name in os.listdir(tmp_path))
 
 
-def test_mistakes_of_the_builder(tmp_path: Path) -> None:
+def test_builder_errors(tmp_path: Path) -> None:
     builder = tf.saved_model.Builder(tmp_path / "model")
     with pytest.raises(AssertionError, match="has not been saved yet"):
         builder.add_meta_graph(["serve"])
@@ -230,7 +228,7 @@ def test_mistakes_of_the_builder(tmp_path: Path) -> None:
         tf.saved_model.Builder(tmp_path / "full")
 
 
-def test_assets_of_one_name(tmp_path: Path) -> None:
+def test_assets_of_same_name(tmp_path: Path) -> None:
     paths = []
     for folder, word in (("a", b"one\n"), ("b", b"two\n")):
         (tmp_path / folder).mkdir()
@@ -261,7 +259,7 @@ def test_assets_of_one_name(tmp_path: Path) -> None:
 # -- graphs in TensorFlow's node types
 
 
-def test_what_has_no_node_is_left_out() -> None:
+def test_operations_without_node_are_omitted() -> None:
     _, y = model()
     w = tf.trainable_variables()[0]
     train = tf.train.AdamOptimizer().minimize(tf.reduce_mean(tf.square(y)), name="train")
@@ -275,7 +273,7 @@ def test_what_has_no_node_is_left_out() -> None:
     assert "VectorJacobianProduct" not in types
 
 
-def test_seeds_of_random_operations_are_written() -> None:
+def test_random_seeds_are_written() -> None:
     tf.set_random_seed(4)
     tf.random_uniform([2], seed=5, name="uniform")
     exported = export_graph(tf.get_default_graph())
@@ -288,7 +286,7 @@ def test_seeds_of_random_operations_are_written() -> None:
     assert seeds["uniform/RandomUniform"] == (4, 5)
 
 
-def test_a_signature_without_nodes_is_left_out_for_tensorflow(tmp_path: Path, caplog: Any) -> None:
+def test_signature_without_nodes_is_omitted_for_tensorflow(tmp_path: Path, caplog: Any) -> None:
     x, y = model()
     slope = tf.identity(tf.gradients(y * y, x)[0], name="slope")
     signature = tf.saved_model.predict_signature_def
@@ -312,7 +310,7 @@ def test_a_signature_without_nodes_is_left_out_for_tensorflow(tmp_path: Path, ca
         assert session.run("slope:0", {"x:0": X}).tolist() == expected
 
 
-def test_variables_whose_initial_values_have_no_node(tmp_path: Path) -> None:
+def test_variables_whose_initializers_have_no_node(tmp_path: Path) -> None:
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     first = tf.get_variable("first", initializer=[[1.0], [2.0]])
     second = tf.get_variable("second", initializer=first.initialized_value())
@@ -325,7 +323,7 @@ def test_variables_whose_initial_values_have_no_node(tmp_path: Path) -> None:
     assert loaded(tmp_path / "model") == [[5.0], [-5.0]]
 
 
-def test_signatures_that_need_unknown_nodes_are_named(tmp_path: Path, caplog: Any) -> None:
+def test_signatures_with_unknown_nodes_are_named(tmp_path: Path, caplog: Any) -> None:
     saved(tmp_path / "model").save()
     model = read_saved_model(tmp_path / "model")
     for node in model.meta_graphs[0].graph_def.node:
@@ -338,7 +336,7 @@ def test_signatures_that_need_unknown_nodes_are_named(tmp_path: Path, caplog: An
     assert "The signature 's' lacks the outputs y." in caplog.text
 
 
-def test_sparse_features_keep_their_places(tmp_path: Path) -> None:
+def test_sparse_features_keep_order(tmp_path: Path) -> None:
     """TensorFlow's node gives all indices first; several sparse features are put in order."""
     serialized = tf.placeholder(tf.string, [None], name="serialized")
     kinds = {"a": tf.int64, "b": tf.string, "c": tf.float32}
@@ -373,7 +371,7 @@ def test_sparse_features_keep_their_places(tmp_path: Path) -> None:
 # -- damage
 
 
-def test_what_is_no_model(tmp_path: Path) -> None:
+def test_not_a_saved_model(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="SavedModel file does not exist at: "):
         loaded(tmp_path / "nowhere")
     with pytest.raises(OSError, match="an empty folder"):
@@ -381,7 +379,7 @@ def test_what_is_no_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xff\xff", b"\x12\x05abc", b"\x08\x01"])
-def test_a_damaged_proto(tmp_path: Path, content: bytes) -> None:
+def test_damaged_proto(tmp_path: Path, content: bytes) -> None:
     for name in ("saved_model.pbtxt", "saved_model.pb"):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(OSError, match="is damaged or not a SavedModel"):
@@ -445,7 +443,7 @@ def test_assets_stay_in_their_folder(tmp_path: Path, name: str) -> None:
     assert tf.get_default_graph().get_operations() == []
 
 
-def test_the_proto_reads_as_its_text() -> None:
+def test_text_proto() -> None:
     model = saved_model_class()(saved_model_schema_version=1)
     model.meta_graphs.add().meta_info_def.tags.append("serve")
     assert str(model).split() == [
@@ -457,7 +455,7 @@ def test_the_proto_reads_as_its_text() -> None:
 # -- bundles
 
 
-def test_bundles_are_read_back(tmp_path: Path) -> None:
+def test_bundle_round_trip(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     tensors: dict[str, Any] = {
         f"layer_{number:03d}/kernel": rng.normal(size=[number % 5, 3]).astype(np.float32)
@@ -521,7 +519,7 @@ def test_signatures() -> None:
         (lambda d, x, s: d.classification_signature_def(s, s, s), "must be a float Tensor"),
     ],
 )
-def test_mistakes_of_signatures(make: Any, problem: str) -> None:
+def test_signature_errors(make: Any, problem: str) -> None:
     x, s = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.string, [None])
     with pytest.raises(ValueError, match=problem):
         make(tf.saved_model.signature_def_utils, x, s)
@@ -545,7 +543,7 @@ class TestLoader:
             builder.add_meta_graph(["bar"])
         builder.save()
 
-    def test_in_steps(self, tmp_path: Path) -> None:
+    def test_load_in_steps(self, tmp_path: Path) -> None:
         from estimatorkit.compat.v1.python.saved_model import loader_impl
 
         self.save(tmp_path / "model")
@@ -565,7 +563,7 @@ class TestLoader:
             loader.load(session, ["foo"])
             assert session.run("x:0") == 5
 
-    def test_variables_that_were_not_written(self, tmp_path: Path) -> None:
+    def test_missing_variables(self, tmp_path: Path) -> None:
         self.save(tmp_path / "model")
         with (
             tf.Graph().as_default() as graph,
@@ -575,7 +573,7 @@ class TestLoader:
             tf.saved_model.load(session, ["bar"], str(tmp_path / "model"))
 
 
-def test_a_second_legacy_init_op_is_refused(tmp_path: Path) -> None:
+def test_second_legacy_init_op_raises(tmp_path: Path) -> None:
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         first, second = tf.no_op(), tf.no_op()
         tf.add_to_collection("legacy_init_op", first)

@@ -1,4 +1,4 @@
-"""`Saver`: variables, random counters and positions of the input, to files and back."""
+"""`Saver`: variables, random counters and input positions, saved and restored."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Any], lis
     return path, model.values(), model.draw(4)
 
 
-def test_everything_comes_back(saved: tuple[str, list[Any], list[Any]]) -> None:
+def test_round_trip(saved: tuple[str, list[Any], list[Any]]) -> None:
     """Another session goes on with the values, the noise and the elements of the first."""
     path, values, following = saved
     other = Model(seed=9)
@@ -66,7 +66,7 @@ def test_everything_comes_back(saved: tuple[str, list[Any], list[Any]]) -> None:
     assert other.draw(4) == following
 
 
-def test_the_path_has_the_step(tmp_path: Path) -> None:
+def test_path_has_step(tmp_path: Path) -> None:
     model = Model()
     with model.graph.as_default():
         step = tf.constant(12)
@@ -78,7 +78,7 @@ def test_the_path_has_the_step(tmp_path: Path) -> None:
     assert latest_checkpoint(tmp_path) == str(tmp_path / "m-5")
 
 
-def test_some_are_kept(tmp_path: Path) -> None:
+def test_max_to_keep(tmp_path: Path) -> None:
     model = Model()
     with model.graph.as_default():
         saver = Saver(max_to_keep=2)
@@ -89,7 +89,7 @@ def test_some_are_kept(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.glob("m-*")) == names
 
 
-def test_names_may_differ(saved: tuple[str, list[Any], list[Any]]) -> None:
+def test_mapped_names(saved: tuple[str, list[Any], list[Any]]) -> None:
     path, values, _ = saved
     other = Model(names="cd")
     with other.graph.as_default():
@@ -98,7 +98,7 @@ def test_names_may_differ(saved: tuple[str, list[Any], list[Any]]) -> None:
     assert other.values() == values
 
 
-def test_some_of_the_variables(saved: tuple[str, list[Any], list[Any]], tmp_path: Path) -> None:
+def test_subset_of_variables(saved: tuple[str, list[Any], list[Any]], tmp_path: Path) -> None:
     path, values, _ = saved
     other = Model(seed=9)
     with other.graph.as_default():
@@ -108,7 +108,7 @@ def test_some_of_the_variables(saved: tuple[str, list[Any], list[Any]], tmp_path
     assert set(read_checkpoint(saver.save(other.session, tmp_path / "m")).tensors) == {"a"}
 
 
-def test_a_restored_value_is_a_copy(saved: tuple[str, list[Any], list[Any]]) -> None:
+def test_restored_value_is_a_copy(saved: tuple[str, list[Any], list[Any]]) -> None:
     """Later updates reach neither the other sessions nor the files."""
     path, values, _ = saved
     one, two = Model(seed=9), Model(seed=9)
@@ -118,14 +118,14 @@ def test_a_restored_value_is_a_copy(saved: tuple[str, list[Any], list[Any]]) -> 
     assert two.values() == values
 
 
-def test_there_must_be_variables() -> None:
+def test_no_variables_raises() -> None:
     with Graph().as_default():
         with pytest.raises(ValueError, match="No variables to save"):
             Saver()
         Saver(allow_empty=True)
 
 
-def test_variables_must_have_values(tmp_path: Path) -> None:
+def test_uninitialized_variables_raise(tmp_path: Path) -> None:
     with Graph().as_default() as graph:
         tf.get_variable("never", [])
         saver = Saver()

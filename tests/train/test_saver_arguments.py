@@ -1,4 +1,4 @@
-"""`Saver`: its arguments, what it lists, graphs beside checkpoints, TensorFlow's checkpoints."""
+"""`Saver`: arguments, listings, graphs beside checkpoints, TensorFlow's checkpoints."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_reshape(session: tf.Session, tmp_path: Path) -> None:
         tf.train.Saver(reshape=True).restore(session, path)
 
 
-def test_words_of_errors(session: tf.Session, tmp_path: Path) -> None:
+def test_error_messages(session: tf.Session, tmp_path: Path) -> None:
     made(session, 1.0)
     path = write_checkpoint(tmp_path, "m", {"other": np.zeros(())})
     with pytest.raises(tf.errors.NotFoundError, match=r"^Key v0 not found in checkpoint"):
@@ -101,7 +101,7 @@ def test_steps_and_states(session: tf.Session, tmp_path: Path) -> None:
         saver.save(session, tmp_path / "m", latest_filename="a/b")
 
 
-def test_wrong_arguments(session: tf.Session, tmp_path: Path) -> None:
+def test_argument_errors(session: tf.Session, tmp_path: Path) -> None:
     one, _ = made(session, 1.0, 2.0)
     with pytest.raises(TypeError, match="Variable to save is not a Variable"):
         tf.train.Saver([tf.constant(1)])
@@ -125,7 +125,7 @@ def test_wrong_arguments(session: tf.Session, tmp_path: Path) -> None:
         saver.restore(session, tmp_path / "m")
 
 
-def test_everything_of_the_signature(session: tf.Session, tmp_path: Path) -> None:
+def test_accepts_full_signature(session: tf.Session, tmp_path: Path) -> None:
     made(session, 1.0)
     saver = tf.train.Saver(
         tf.global_variables(),
@@ -154,7 +154,7 @@ def test_saver_defs(session: tf.Session) -> None:
 # -- what is listed
 
 
-def test_listing(session: tf.Session, tmp_path: Path) -> None:
+def test_last_checkpoints(session: tf.Session, tmp_path: Path) -> None:
     made(session, 1.0)
     saver = tf.train.Saver(max_to_keep=2)
     paths = [saver.save(session, tmp_path / "m", step) for step in range(2)]
@@ -176,7 +176,7 @@ def test_listing(session: tf.Session, tmp_path: Path) -> None:
     ]
 
 
-def test_a_proto_of_the_pointer() -> None:
+def test_checkpoint_state_proto() -> None:
     make = tf.train.generate_checkpoint_state_proto
     state = make("/d", "/d/m-2", ["/d/m-1"])
     assert state.all_model_checkpoint_paths == ["/d/m-1", "/d/m-2"]
@@ -186,7 +186,7 @@ def test_a_proto_of_the_pointer() -> None:
         make("/d", "/d/m-2", None, [1.0, 2.0])
 
 
-def test_checkpoints_as_they_come(session: tf.Session, tmp_path: Path) -> None:
+def test_checkpoints_iterator(session: tf.Session, tmp_path: Path) -> None:
     made(session, 1.0)
     saver = tf.train.Saver()
     asked: list[int] = []
@@ -251,7 +251,7 @@ def test_saveables(session: tf.Session, tmp_path: Path) -> None:
 # -- graphs
 
 
-def test_the_graph_beside_the_checkpoint(tmp_path: Path) -> None:
+def test_graph_beside_checkpoint(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         weights = tf.get_variable("w", initializer=tf.constant([[1.0], [2.0]]))
         x = tf.placeholder(tf.float32, [None, 2], name="x")
@@ -269,7 +269,7 @@ def test_the_graph_beside_the_checkpoint(tmp_path: Path) -> None:
         assert (tmp_path / "again.meta").exists()
 
 
-def test_a_graph_and_a_checkpoint_of_tensorflow() -> None:
+def test_tensorflow_graph_and_checkpoint() -> None:
     """What programs of TensorFlow 1 do with a trained model."""
     facts = FACTS["graph"]
     with tf.Graph().as_default(), tf.Session() as session:
@@ -299,7 +299,7 @@ def test_every_dtype(session: tf.Session, path: str) -> None:
 
 @pytest.mark.parametrize("folder", ["partitioned", "partitioned_version_1"])
 @pytest.mark.parametrize("parts", [1, 2, 5])
-def test_partitioned_ones(session: tf.Session, folder: str, parts: int) -> None:
+def test_partitioned_variables(session: tf.Session, folder: str, parts: int) -> None:
     """Whole here, or in other parts than there."""
     cut = tf.fixed_size_partitioner(parts, axis=1) if parts > 1 else None
     for axis in range(2):
@@ -309,7 +309,7 @@ def test_partitioned_ones(session: tf.Session, folder: str, parts: int) -> None:
     assert found.tolist() == np.arange(30.0).reshape(6, 5).tolist()
 
 
-def test_objects_go_by_their_full_names(session: tf.Session) -> None:
+def test_objects_use_full_names(session: tf.Session) -> None:
     facts = FACTS["checkpoints"]["objects/ckpt-1"]
     with tf.variable_scope("dense"):
         kernel, bias = tf.get_variable("kernel", [2, 3]), tf.get_variable("bias", [3])
@@ -323,7 +323,7 @@ def test_objects_go_by_their_full_names(session: tf.Session) -> None:
         tf.train.Saver().restore(session, GOLDEN / "objects" / "ckpt-1")
 
 
-def test_a_checkpoint_without_a_name(session: tf.Session, tmp_path: Path) -> None:
+def test_checkpoint_without_name(session: tf.Session, tmp_path: Path) -> None:
     (variable,) = made(session, 1.0)
     saver = tf.train.Saver()
     folder = f"{tmp_path / 'model'}/"
@@ -340,7 +340,7 @@ def test_a_checkpoint_without_a_name(session: tf.Session, tmp_path: Path) -> Non
     assert tf.train.latest_checkpoint(folder) == numbered
 
 
-def test_parts_are_listed_in_a_dict(session: tf.Session, tmp_path: Path) -> None:
+def test_partitions_in_a_dict(session: tf.Session, tmp_path: Path) -> None:
     parts = tf.get_variable(
         "w", [5, 2], initializer=tf.ones_initializer(), partitioner=tf.fixed_size_partitioner(2)
     )
@@ -353,7 +353,7 @@ def test_parts_are_listed_in_a_dict(session: tf.Session, tmp_path: Path) -> None
         tf.train.Saver({"w": [tf.get_variable("other", [])]})
 
 
-def test_relative_paths_stay_as_given(
+def test_relative_paths_are_kept(
     session: tf.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in TensorFlow 2.15.1."""

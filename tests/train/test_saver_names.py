@@ -1,4 +1,4 @@
-"""A Saver's mapping from names to variables is in its graph: save, export, import, restore.
+"""A Saver's mapping from names to variables survives saving, exporting, importing and restoring.
 
 The operations that it adds are run on their own, too: ShardedFilename, MergeV2Checkpoints, SaveV2,
 RestoreV2, and LookupTableImportV2 of tables.
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.compat.private.framework_meta_graph import copy_scoped_meta_graph
 from tests.golden.snippets_saver_names import FORMS, READ_BACK, WAYS, WRITTEN, restored, results
 from tests.sweep import sweep
@@ -34,8 +34,8 @@ def without_buckets(form: str, found: Any) -> Any:
     return found
 
 
-@sweep("form", FORMS, quick=4)
-def test_what_is_restored_is_tensorflows(form: str, tmp_path: Path) -> None:
+@sweep("form", FORMS, quick=2)
+def test_restored_values_match_tensorflow(form: str, tmp_path: Path) -> None:
     found = plain(results(tf, form, str(tmp_path), trusted=True))
     different = {}
     for way in ("held", "saved", *WAYS):
@@ -49,7 +49,7 @@ def test_what_is_restored_is_tensorflows(form: str, tmp_path: Path) -> None:
 
 
 @sweep(("form", "way"), [(form, way) for form in WRITTEN for way in READ_BACK], quick=6)
-def test_graphs_that_tensorflow_wrote(form: str, way: str, tmp_path: Path) -> None:
+def test_tensorflow_graphs(form: str, way: str, tmp_path: Path) -> None:
     shutil.copytree(FOLDER / "saver_names", tmp_path / "model")
     path = os.path.join(tmp_path, "model", f"{form}.ckpt")
     given = {"path": path, "trust": {"trusted": True}}
@@ -58,7 +58,7 @@ def test_graphs_that_tensorflow_wrote(form: str, way: str, tmp_path: Path) -> No
         assert without_buckets(form, found) == without_buckets(form, GOLDEN[form][way])
 
 
-def test_operations_of_an_imported_saver_need_trust(tmp_path: Path) -> None:
+def test_imported_saver_ops_need_trust(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("a", initializer=1.0)
         session.run(tf.global_variables_initializer())
@@ -71,7 +71,7 @@ def test_operations_of_an_imported_saver_need_trust(tmp_path: Path) -> None:
         saver.restore(session, path)
 
 
-def test_other_savers_are_left_out_of_an_export() -> None:
+def test_other_savers_are_omitted_from_export() -> None:
     with tf.Graph().as_default():
         a = tf.get_variable("a", initializer=1.0)
         tf.train.Saver([a])
@@ -92,7 +92,7 @@ def test_other_savers_are_left_out_of_an_export() -> None:
     assert found.to_proto("t") is None
 
 
-def test_a_saver_of_a_finalized_graph(tmp_path: Path) -> None:
+def test_saver_of_finalized_graph(tmp_path: Path) -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         a = tf.get_variable("a", initializer=1.0)
         session.run(a.initializer)
@@ -105,7 +105,7 @@ def test_a_saver_of_a_finalized_graph(tmp_path: Path) -> None:
         tf.train.import_meta_graph(f"{path}.meta").restore(session, path)
 
 
-def test_names_of_operations() -> None:
+def test_operation_names() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         a = tf.get_variable("a", initializer=1.0)
         with tf.name_scope("scope"):
@@ -119,7 +119,7 @@ def test_names_of_operations() -> None:
         assert session.run(made.filename_tensor_name) == b"some"
 
 
-def test_the_saver_of_a_scope_is_copied_with_it(tmp_path: Path) -> None:
+def test_saver_is_copied_with_scope(tmp_path: Path) -> None:
     graph = tf.Graph()
     with graph.as_default(), tf.Session() as session:
         with tf.name_scope("one"):

@@ -1,4 +1,4 @@
-"""`Scaffold` and `SessionManager`: what they make, take and refuse.
+"""`Scaffold` and `SessionManager`: defaults, arguments and errors.
 
 What a training does with them is in `test_monitored_session.py`.
 """
@@ -15,7 +15,7 @@ import estimatorkit as tf
 from tests.golden.snippets_monitored import count
 
 
-def test_what_is_not_given_is_made_once() -> None:
+def test_defaults_are_created_once() -> None:
     with tf.Graph().as_default() as graph:
         count(tf)
         one = tf.train.Scaffold().finalize()
@@ -28,7 +28,7 @@ def test_what_is_not_given_is_made_once() -> None:
         assert (one.init_fn, one.init_feed_dict, one.local_init_feed_dict) == (None, None, None)
 
 
-def test_a_graph_without_variables_and_summaries() -> None:
+def test_graph_without_variables_and_summaries() -> None:
     with tf.Graph().as_default():
         tf.constant(1.0)
         scaffold = tf.train.Scaffold().finalize()
@@ -38,7 +38,7 @@ def test_a_graph_without_variables_and_summaries() -> None:
             assert session.run(scaffold.ready_op).size == 0
 
 
-def test_what_is_ready() -> None:
+def test_ready_ops() -> None:
     with tf.Graph().as_default():
         count(tf)
         tf.get_local_variable("local", [], initializer=tf.zeros_initializer())
@@ -61,7 +61,7 @@ def test_local_init_covers_tables() -> None:
             assert session.run(found).tolist() == [7, -1]
 
 
-def test_copies_take_what_is_not_given() -> None:
+def test_copies_inherit_unset_values() -> None:
     with tf.Graph().as_default():
         first, second = tf.no_op(), tf.no_op()
         seen: list[Any] = []
@@ -80,7 +80,7 @@ def test_copies_take_what_is_not_given() -> None:
         assert seen == [(copy, "the session")]
 
 
-def test_a_saver_of_some_variables_is_used(tmp_path: Path) -> None:
+def test_saver_of_some_variables_is_used(tmp_path: Path) -> None:
     with tf.Graph().as_default():
         op = count(tf)
         saver = tf.train.Saver([tf.train.get_global_step()], max_to_keep=1)
@@ -125,7 +125,7 @@ def test_prepare_initializes_and_recover_restores(tmp_path: Path) -> None:
             assert session.run("x:0") == 2.0
 
 
-def test_waiting_for_a_checkpoint_ends(tmp_path: Path) -> None:
+def test_waiting_for_checkpoint_ends(tmp_path: Path) -> None:
     with tf.Graph().as_default():
         count(tf)
         manager = managed()
@@ -136,7 +136,7 @@ def test_waiting_for_a_checkpoint_ends(tmp_path: Path) -> None:
         assert not ready
 
 
-def test_a_checkpoint_that_lacks_a_variable_is_not_enough(tmp_path: Path) -> None:
+def test_checkpoint_without_a_variable_is_not_enough(tmp_path: Path) -> None:
     with tf.Graph().as_default():
         count(tf)
         saver = tf.train.Saver([tf.train.get_global_step()])
@@ -147,7 +147,7 @@ def test_a_checkpoint_that_lacks_a_variable_is_not_enough(tmp_path: Path) -> Non
             managed().prepare_session("", init, saver, tmp_path)
 
 
-def test_local_initialization_gets_its_feeds() -> None:
+def test_local_init_gets_feed_dict() -> None:
     with tf.Graph().as_default():
         fed = tf.placeholder(tf.float32, [])
         local = tf.get_local_variable("local", [], initializer=tf.zeros_initializer())
@@ -159,7 +159,7 @@ def test_local_initialization_gets_its_feeds() -> None:
             assert session.run(local) == 5.0
 
 
-def test_waiting_for_a_session_ends_where_it_is_ready() -> None:
+def test_waiting_for_session_ends_when_ready() -> None:
     with tf.Graph().as_default():
         two = tf.constant(2)
         with tf.train.SessionManager().wait_for_session("", max_wait_secs=1) as session:
@@ -169,7 +169,7 @@ def test_waiting_for_a_session_ends_where_it_is_ready() -> None:
             managed().wait_for_session("")
 
 
-def test_a_checkpoint_of_objects_as_saver(tmp_path: Path) -> None:
+def test_object_checkpoint_as_saver(tmp_path: Path) -> None:
     for total in (3.0, 5.0):  # the second session continues
         with tf.Graph().as_default():
             value = tf.get_variable("v", initializer=1.0)
@@ -192,7 +192,7 @@ def test_a_checkpoint_of_objects_as_saver(tmp_path: Path) -> None:
         assert session.run(other) == 5.0
 
 
-def test_an_estimator_with_a_checkpoint_of_objects(tmp_path: Path) -> None:
+def test_estimator_with_object_checkpoint(tmp_path: Path) -> None:
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         weight = tf.get_variable("w", initializer=1.0)
         step = tf.train.get_or_create_global_step()

@@ -1,4 +1,4 @@
-"""Learning-rate schedules: TensorFlow's digits, and their use in a training."""
+"""Learning-rate schedules: TensorFlow's values, and their use in training."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CASES = [
 
 
 @sweep(("name", "schedule", "dtype"), CASES, quick=8)
-def test_rates_are_tensorflows(name: str, schedule: Any, dtype: str) -> None:
+def test_rates_match_tensorflow(name: str, schedule: Any, dtype: str) -> None:
     expected = GOLDEN["schedules"][name][dtype]
     found = look_at(tf, schedule, dtype)
     assert found["dtype"] == expected["dtype"]
@@ -32,13 +32,13 @@ def test_rates_are_tensorflows(name: str, schedule: Any, dtype: str) -> None:
     np.testing.assert_allclose(found["values"], expected["values"], rtol=digits, atol=1e-8)
 
 
-def test_there_is_nothing_else_in_the_file() -> None:
+def test_golden_file_has_no_other_entries() -> None:
     assert set(GOLDEN["schedules"]) == {name for name, _, _ in CASES}
     assert set(GOLDEN["errors"]) == set(ERRORS)
 
 
 @pytest.mark.parametrize("name", sorted(ERRORS))
-def test_errors_are_tensorflows(name: str) -> None:
+def test_errors_match_tensorflow(name: str) -> None:
     with tf.Graph().as_default():
         found = error_of(lambda: ERRORS[name](tf))
     expected = GOLDEN["errors"][name]
@@ -47,7 +47,7 @@ def test_errors_are_tensorflows(name: str) -> None:
     assert found["first_line"].startswith(expected["first_line"].rstrip("."))
 
 
-def test_noise_has_the_variance_that_was_asked_for() -> None:
+def test_noise_has_requested_variance() -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         graph.seed = 3
         step = tf.placeholder(tf.int64, [])
@@ -80,18 +80,18 @@ def trained(schedule: Any, steps: int) -> tuple[list[float], int]:
             return found, int(session.run(step))
 
 
-def test_an_optimizer_follows_a_schedule_of_the_global_step() -> None:
+def test_optimizer_follows_schedule() -> None:
     weights, count = trained(lambda s: tf.train.exponential_decay(0.5, s, 2, 0.5, True), 6)
     assert count == 6
     assert -np.diff([0.0, *weights]) == pytest.approx([0.5, 0.5, 0.25, 0.25, 0.125, 0.125])
 
 
-def test_pieces_take_python_numbers_for_an_int64_step() -> None:
+def test_piecewise_accepts_python_numbers_for_int64_step() -> None:
     weights, _ = trained(lambda s: tf.train.piecewise_constant(s, [1, 3], [1.0, 0.5, 0.25]), 5)
     assert -np.diff([0.0, *weights]) == pytest.approx([1.0, 1.0, 0.5, 0.5, 0.25])
 
 
-def test_the_rate_before_the_update_is_that_of_the_step_before() -> None:
+def test_rate_before_update_belongs_to_previous_step() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         step = tf.train.create_global_step()
         rate = tf.train.polynomial_decay(1.0, step, 10, 0.0)
@@ -102,13 +102,13 @@ def test_the_rate_before_the_update_is_that_of_the_step_before() -> None:
         )
 
 
-def test_one_piece_without_boundaries() -> None:
+def test_piecewise_without_boundaries() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         assert session.run(tf.train.piecewise_constant(tf.constant(5), [], [0.25])) == 0.25
 
 
 @pytest.mark.parametrize("steps", [30, 41, 47, 49, 55, 61, 82, 83, 94, 97, 98, 100])
-def test_stairs_fall_at_their_step(steps: int) -> None:
+def test_staircase_drops_at_its_step(steps: int) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         step = tf.placeholder(tf.int64, [])
         stairs = tf.train.exponential_decay(1.0, step, steps, 0.5, staircase=True)

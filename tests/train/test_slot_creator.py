@@ -1,10 +1,10 @@
-"""Slots by themselves: names, values, dtypes and their place in checkpoints."""
+"""Slots on their own: names, values, dtypes and checkpoints."""
 
 from __future__ import annotations
 
 import numpy as np
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.compat.v1.python.training import slot_creator
 
 
@@ -35,7 +35,7 @@ def test_slots_of_variables_and_tensors() -> None:
         assert tf.trainable_variables() == [variable]
 
 
-def test_slots_of_a_shape_that_is_not_known() -> None:
+def test_slots_of_unknown_shape() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         fed = tf.placeholder(tf.float32, [None])
         variable = tf.Variable(fed, validate_shape=False, name="var")
@@ -44,7 +44,7 @@ def test_slots_of_a_shape_that_is_not_known() -> None:
         np.testing.assert_array_equal(session.run(slot), [0.0, 0.0])
 
 
-def test_slots_of_parts_are_parts_of_a_slot() -> None:
+def test_slots_of_partitions() -> None:
     with tf.Graph().as_default(), tf.variable_scope("scope"):
         parts = tf.get_variable("w", [4, 2], partitioner=tf.fixed_size_partitioner(2))
         slots = [slot_creator.create_zeros_slot(part, name="slot") for part in parts]

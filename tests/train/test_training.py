@@ -1,4 +1,4 @@
-"""The loop that trains: what it checks, and the global step."""
+"""The training loop: step checks, and the global step."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def refusing(model_dir: Path, limit: float, every: int) -> Estimator:
 
 
 class TestStepChecks:
-    def test_raise_before_a_checkpoint_is_written(self, tmp_path: Path) -> None:
+    def test_raise_before_checkpoint(self, tmp_path: Path) -> None:
         """The step that is refused is the last before a checkpoint."""
         with pytest.raises(InvalidArgumentError, match="count 19"):
             refusing(tmp_path, limit=19, every=10).train(no_input, steps=50)
         saved = sorted(path.name for path in tmp_path.glob("model.ckpt-*") if path.is_dir())
         assert saved == ["model.ckpt-0", "model.ckpt-10"]
 
-    def test_raise_before_hooks_see_the_step(self, tmp_path: Path) -> None:
+    def test_raise_before_hooks(self, tmp_path: Path) -> None:
         class EveryStep(tf.train.SessionRunHook):  # type: ignore[misc]
             def __init__(self) -> None:
                 self.seen: list[float] = []
@@ -65,13 +65,13 @@ class TestStepChecks:
         assert hook.seen == recorder.losses == [0, 1, 2, 3]
 
     @pytest.mark.slow
-    def test_look_at_evaluations_too(self, tmp_path: Path) -> None:
+    def test_apply_to_evaluation(self, tmp_path: Path) -> None:
         refusing(tmp_path, limit=6, every=10).train(no_input, steps=5)
         assert refusing(tmp_path, limit=6, every=10).evaluate(no_input)["loss"] == 5
         with pytest.raises(InvalidArgumentError, match="count 5"):
             refusing(tmp_path, limit=5, every=10).evaluate(no_input)
 
-    def test_belong_to_the_graph_of_their_tensors(self) -> None:
+    def test_belong_to_graph_of_their_tensors(self) -> None:
         with Graph().as_default() as graph:
             added = add_step_check([tf.constant(1.0)], lambda values: None)
         assert step_checks(graph) == [added]
@@ -89,7 +89,7 @@ class TestStepChecks:
         ([1, np.nan, 3, 4], 2, [np.nan, 3.5]),
     ],
 )
-def test_each_number_of_the_global_step_has_a_loss(
+def test_every_global_step_has_a_loss(
     losses: list[float], moved: int, expected: list[float]
 ) -> None:
     found = losses_by_count(np.array(losses, np.float32), moved)
@@ -98,7 +98,7 @@ def test_each_number_of_the_global_step_has_a_loss(
 
 
 class TestGlobalStep:
-    def test_is_made_once(self) -> None:
+    def test_is_created_once(self) -> None:
         assert tf.train.get_global_step() is None
         made = tf.train.create_global_step()
         assert tf.train.get_global_step() is made
@@ -116,11 +116,11 @@ class TestGlobalStep:
         assert tf.train.get_global_step() is None
         assert tf.train.get_global_step(graph) is made
 
-    def test_has_its_name_in_any_scope(self) -> None:
+    def test_has_same_name_in_any_scope(self) -> None:
         with tf.name_scope("outer"):
             assert tf.train.create_global_step().op.name == "global_step"
 
-    def test_is_needed_for_training(self) -> None:
+    def test_is_required_for_training(self) -> None:
         loss = tf.constant(1.0)
         session = Session()
         with pytest.raises(FailedPreconditionError, match="Global step should be created"):

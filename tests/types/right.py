@@ -1,4 +1,4 @@
-"""Right uses of the public API: type checkers report none of these lines."""
+"""Correct uses of the public API: type checkers report none of these lines."""
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,7 @@ hook = tf.train.LoggingTensorHook({"loss": total}, every_n_iter=10)
 merged = tf.summary.merge([tf.summary.scalar("loss", w), tf.summary.histogram("v", v)])
 loss = tf.losses.sparse_softmax_cross_entropy(labels=[0], logits=[[1.0, 2.0]])
 accuracy, update = tf.metrics.accuracy(labels=[0], predictions=[1])
+hits, update = tf.metrics.true_positives_at_thresholds([0], [0.5], thresholds=[0.2], name="hits")
 
 # Data
 dataset = tf.data.Dataset.from_tensor_slices((dict(frame), [0, 1]))

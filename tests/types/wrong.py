@@ -59,6 +59,8 @@ tf.layers.conv2d(x, 3)  # wrong
 tf.train.MomentumOptimizer(0.1)  # wrong
 tf.estimator.TrainSpec(max_steps=3)  # wrong
 tf.feature_column.embedding_column(words)  # wrong
+tf.metrics.recall([0])  # wrong
+tf.metrics.true_positives_at_thresholds([0], [0.5])  # wrong
 dataset.batch()  # wrong
 session.run()  # wrong
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.compat.train.queues.batching import Pipeline, batch, maybe_batch
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32, int64
@@ -31,7 +32,6 @@ from estimatorkit.ops.debug.debug import Assert, Print
 from estimatorkit.ops.math.elementwise import cast, equal, less, logical_or, not_equal, truediv
 from estimatorkit.ops.math.random import random_uniform
 from estimatorkit.ops.math.reduce import reduce_all, reduce_max, reduce_sum
-from estimatorkit.train.queues.batching import Pipeline, batch, maybe_batch
 
 # -- buckets
 

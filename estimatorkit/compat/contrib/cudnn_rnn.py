@@ -10,16 +10,21 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from estimatorkit.compat.layers.recurrent.rnn import bidirectional_dynamic_rnn, dynamic_rnn
+from estimatorkit.compat.layers.recurrent.rnn_cell import (
+    BasicRNNCell,
+    GRUCell,
+    LSTMStateTuple,
+    RNNCell,
+)
+from estimatorkit.compat.layers.recurrent.rnn_cell_block import LSTMBlockCell
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers.engine.base import snake_case
-from estimatorkit.layers.recurrent.rnn import bidirectional_dynamic_rnn, dynamic_rnn
-from estimatorkit.layers.recurrent.rnn_cell import BasicRNNCell, GRUCell, LSTMStateTuple, RNNCell
 from estimatorkit.layers.recurrent.rnn_cell_base import ScopedVariables
-from estimatorkit.layers.recurrent.rnn_cell_block import LSTMBlockCell
 from estimatorkit.layers.recurrent.steps import size_of
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import array, filling, joining

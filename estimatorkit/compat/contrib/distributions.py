@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from estimatorkit.core import builtin_ops
-from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import int32
-from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.shapes import TensorShape
-from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.distributions import (
+from estimatorkit.compat.layers.distributions import (
     FULLY_REPARAMETERIZED,
     Categorical,
     Distribution,
     RegisterKL,
     kl_divergence,
 )
+from estimatorkit.core import builtin_ops
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import int32
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.linalg.diagonals import matrix_diag
 from estimatorkit.ops.math import elementwise, random, reduce
@@ -54,7 +54,7 @@ class OneHotCategorical(Categorical):
         logs = nn.log_softmax(self.logits)
         chosen = elementwise.cast(x, logs.dtype) + filling.zeros_like(self.probs)
         terms = indexing.where(chosen > 0.0, chosen * logs, filling.zeros_like(chosen))
-        return reduce.reduce_sum(terms, -1)  # 0 * -inf of classes that are not chosen counts as 0
+        return reduce.reduce_sum(terms, -1)  # 0 * -inf counts as 0 for classes that are not chosen
 
     def _cdf(self, k: Tensor) -> Tensor:
         raise NotImplementedError("cdf is not implemented: OneHotCategorical")

@@ -33,7 +33,7 @@ from estimatorkit.ops.variables.variable_scope import get_variable, variable_sco
 
 _CLASSES = {**CLASSES, "DepthwiseConv2D": scoped(DepthwiseConv2D)}
 
-# What `contrib.layers` calls the variables of `tf.layers`.
+# The names in `contrib.layers` of the variables of `tf.layers`.
 _NAMES = {
     "kernel": "weights",
     "bias": "biases",
@@ -143,7 +143,7 @@ class _Layer:
     what: str
 
 
-# How the classes call those arguments.
+# The classes' names of those arguments.
 _ARGUMENTS = {
     "kernel_size": "kernel_size",
     "stride": "strides",
@@ -151,7 +151,7 @@ _ARGUMENTS = {
     "rate": "dilation_rate",
     "depth_multiplier": "depth_multiplier",
 }
-# Their kernels, where there is more than one or it has another name.
+# Their kernels, if there are several or one has another name.
 _KERNELS = {"SeparableConv2D": ("depthwise", "pointwise"), "DepthwiseConv2D": ("depthwise",)}
 _OF_WEIGHTS: dict[str, Any] = {
     "activation_fn": nn.relu,
@@ -210,7 +210,7 @@ _TABLE = {
         "activation_fn(transposed convolution + biases).",
     ),
 }
-# What is said of the arguments; of each function those that it has.
+# Argument docs; each function gets those that it has.
 _DOCUMENT = {
     "inputs": "floats `(batch, ..., channels)`.",
     "num_outputs": "the number of outputs; None in a separable convolution leaves its channels "

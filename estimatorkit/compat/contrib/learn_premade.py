@@ -22,7 +22,7 @@ class _Premade(Learner):
     """A premade estimator with the argument names of `tf.contrib.learn`."""
 
     _array_key = ""
-    _key: str  # of the prediction that `predict` returns
+    _key: str  # the key of the prediction that `predict` returns
 
     def predict(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.compat.train.optimizers.multitask_optimizer import clip_gradients_by_global_norm
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import value_error
@@ -18,7 +19,6 @@ from estimatorkit.ops.variables.initializers import Constant
 from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.optimizers import clip
-from estimatorkit.train.optimizers.multitask_optimizer import clip_gradients_by_global_norm
 from estimatorkit.train.optimizers.optimizer import Optimizer
 from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,

@@ -96,7 +96,7 @@ class Tensor(ItemHandler):
     Args:
         tensor_key: the feature.
         shape_keys: the feature that holds the shape, or one feature per dimension.
-        shape: the shape; not together with `shape_keys`.
+        shape: the shape; excludes `shape_keys`.
         default_value: fills missing elements of a sparse feature.
     """
 

@@ -13,15 +13,15 @@ from estimatorkit.compat.contrib.training import (
     clip_gradient_norms,
     multiply_gradients,
 )
+from estimatorkit.compat.train.sessions.supervisor import Supervisor
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import OutOfRangeError, value_error
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.interop.protos import RunMetadata, RunOptions
 from estimatorkit.logger import logger
 from estimatorkit.ops.math import elementwise
-from estimatorkit.runtime.protos import RunMetadata, RunOptions
-from estimatorkit.runtime.timeline import Timeline
+from estimatorkit.runtime.xla.timeline import Timeline
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.sessions.supervisor import Supervisor
 
 _DEFAULT = Supervisor.USE_DEFAULT
 StepFunction = Callable[[Any, Any, Any, Mapping[str, Any]], tuple[Any, bool]]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from math import prod
 from typing import Any
 
+from estimatorkit.compat.train.queues.input_producers import string_input_producer
 from estimatorkit.core.dtypes import float32, string
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import name_scope
@@ -17,7 +18,6 @@ from estimatorkit.ops.files.summary import scalar
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.queues.queue_kinds import FIFOQueue, RandomShuffleQueue
 from estimatorkit.storage.gfile import glob
-from estimatorkit.train.queues.input_producers import string_input_producer
 from estimatorkit.train.queues.queue_runner import (
     QueueRunner,
     add_queue_runner,

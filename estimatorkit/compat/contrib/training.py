@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.compat.train.sessions.monitored_session import MonitoredSession
+from estimatorkit.compat.train.sessions.monitored_training import MonitoredTrainingSession
+from estimatorkit.compat.train.sessions.session_creators import ChiefSessionCreator
 from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.conversion import convert_to_tensor
@@ -26,9 +29,6 @@ from estimatorkit.train.global_steps import get_or_create_global_step, global_st
 from estimatorkit.train.hooks.hooks import SessionRunArgs, SessionRunHook
 from estimatorkit.train.hooks.session_hooks import FinalOpsHook
 from estimatorkit.train.optimizers import clip
-from estimatorkit.train.sessions.monitored_session import MonitoredSession
-from estimatorkit.train.sessions.monitored_training import MonitoredTrainingSession
-from estimatorkit.train.sessions.session_creators import ChiefSessionCreator
 
 Pairs = list[tuple[Any, Any]]
 _EVAL_STEP = "eval_step"
@@ -356,7 +356,7 @@ def _counted(eval_ops: Any, hooks: Sequence[SessionRunHook]) -> Any:
     if completed is None:
         with control_dependencies([group(*ops)]):
             completed = step.assign_add(1)
-        made.append((ops, completed))  # the graph may be finalized when the next checkpoint comes
+        made.append((ops, completed))  # the graph may be finalized before the next checkpoint
     for hook in hooks:
         if isinstance(hook, StopAfterNEvalsHook):
             hook._set_evals_completed_tensor(completed)

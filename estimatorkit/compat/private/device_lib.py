@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from estimatorkit.runtime.placement import available
+from estimatorkit.runtime.xla.placement import available
 
 
 class DeviceAttributes(NamedTuple):

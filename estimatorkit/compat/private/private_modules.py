@@ -24,7 +24,7 @@ python.keras.{backend,callbacks,datasets,losses,metrics,activations,constraints}
 python.keras.{mixed_precision,models,optimizers,preprocessing,regularizers}: .compat.v1.keras.*
 python.keras.{utils,initializers}: .compat.v1.keras.*
 contrib.keras.python.keras: .keras
-python.client.timeline: .runtime.timeline
+python.client.timeline: .runtime.xla.timeline
 python.client.device_lib: .compat.private.device_lib
 python.data: .data .compat.v1.data.experimental
 python.data.experimental: .compat.v1.data.experimental
@@ -53,12 +53,12 @@ python.keras.wrappers: .compat.v1.keras.wrappers.scikit_learn
 python.layers: .layers
 python.lib.io python.platform.gfile: .gfile .python_io
 python.lib.io.file_io: .compat.private.file_io
-python.ops.audio_ops: .audio .ops.text.audio_features
+python.ops.audio_ops: .audio .compat.ops.text.audio_features
 python.ops.bitwise_ops: .bitwise
 python.ops.candidate_sampling_ops python.ops.ctc_ops python.ops.embedding_ops python.ops.nn: .nn
-        .layers.recurrent.rnn
+        .compat.layers.recurrent.rnn
 python.ops.check_ops: .debugging
-python.ops.control_flow_ops: .ops.debug.debug .ops.control.switches
+python.ops.control_flow_ops: .ops.debug.debug .compat.ops.control.switches
 python.ops.confusion_matrix python.ops.weights_broadcast_ops: .layers.weighting
 python.ops.image_: .image
 python.ops.init_ops: .initializers
@@ -69,7 +69,7 @@ python.ops.math_ops: .math
 python.ops.metrics: .metrics
 python.ops.random_ops: .random
 python.ops.ragged python.ops.string_ops: .strings
-python.ops.rnn: .layers.recurrent.rnn_cell .layers.recurrent.rnn
+python.ops.rnn: .compat.layers.recurrent.rnn_cell .compat.layers.recurrent.rnn
 python.ops.sets: .sets
 python.ops.signal: .signal
 python.ops.sparse_ops: .sparse
@@ -90,7 +90,8 @@ python.training.slot_creator: .train.optimizers.slot_creator
 python.training.training_ops: .compat.private.training_ops
 python.training.saving: .train.saving.saver
 python.util.compat: .compat.text
-everywhere: .compat.v1 .nn .layers.recurrent.rnn .train .math .linalg .strings .sparse .image .io
+everywhere: .compat.v1 .nn .compat.layers.recurrent.rnn .train .math .linalg .strings .sparse .image
+        .io
         .random .lookup .queue .data .summary .saved_model .graph_util .debugging .signal
         .layers.feature_column .distribute .compat.v1.estimator .compat.testing.test_case
 """).items()

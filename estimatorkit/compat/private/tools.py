@@ -106,7 +106,7 @@ def freeze_graph(
 def _read_graph(path: str | os.PathLike[str], binary: bool) -> Any:
     from google.protobuf import text_format
 
-    from estimatorkit.runtime.protos import GraphDef
+    from estimatorkit.interop.protos import GraphDef
 
     with open(path, "rb") as file:
         content = file.read()

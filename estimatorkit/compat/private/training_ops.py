@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimatorkit.compat.arguments import signature_of
+from estimatorkit.compat.train.optimizers import contrib_rules
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.train.optimizers import contrib_rules, optimizer_rules as rules
+from estimatorkit.train.optimizers import optimizer_rules as rules
 from estimatorkit.train.optimizers.update_rule import UpdateRule
 
 # TensorFlow's parameter names in order, and their names here.
@@ -75,15 +76,15 @@ def _with_value(function: Callable[..., Operation]) -> Callable[..., Tensor]:
     return apply
 
 
-resource_apply_adam = _function(rules.ADAM, contrib_rules.NESTEROV_ADAM, _ADAM, "use_nesterov")
-resource_apply_gradient_descent = _function(rules.GRADIENT_DESCENT, None, "var alpha delta")
+resource_apply_adam = _function(rules.adam, contrib_rules.nesterov_adam, _ADAM, "use_nesterov")
+resource_apply_gradient_descent = _function(rules.gradient_descent, None, "var alpha delta")
 resource_apply_momentum = _function(
-    *(rules.MOMENTUM, rules.NESTEROV_MOMENTUM, "var accum lr grad momentum", "use_nesterov")
+    *(rules.momentum, rules.nesterov_momentum, "var accum lr grad momentum", "use_nesterov")
 )
 resource_apply_adagrad = _function(
-    rules.ADAGRAD, None, "var accum lr grad", "update_slots", {"epsilon": 0.0}
+    rules.adagrad, None, "var accum lr grad", "update_slots", {"epsilon": 0.0}
 )
-resource_apply_rms_prop = _function(rules.RMS_PROP, None, "var ms mom lr rho momentum epsilon grad")
+resource_apply_rms_prop = _function(rules.rms_prop, None, "var ms mom lr rho momentum epsilon grad")
 apply_adam = _with_value(resource_apply_adam)
 apply_gradient_descent = _with_value(resource_apply_gradient_descent)
 apply_momentum = _with_value(resource_apply_momentum)

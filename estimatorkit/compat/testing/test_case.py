@@ -41,12 +41,12 @@ from estimatorkit.core.errors import OpError
 from estimatorkit.core.graph import Graph, get_default_graph, reset_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.distribute.tasks.server import create_local_cluster
-from estimatorkit.runtime.placement import available
 from estimatorkit.runtime.session import Session
+from estimatorkit.runtime.xla.placement import available
 
 mock = unittest.mock
 
-# Those of TensorFlow's tests.
+# As in TensorFlow's tests.
 _SEED = 87654321
 
 
@@ -125,7 +125,7 @@ class TestCase(absltest.TestCase):
     Assertions accept tensors, which they evaluate in the default session.
     """
 
-    # Of the class: a test case's own `setUp` may not call this one's.
+    # On the class: a test case's own `setUp` may not call this one.
     _temporary: str | None = None
     _cached: Session | None = None
 

@@ -40,7 +40,7 @@ def read_files(
         seed: makes this order reproducible.
         shards, shard: read only the files of one of several workers.
         files_at_once: how many files are read in turn, so that a batch has rows of several.
-        missing: stands for a count that a row lacks.
+        missing: the value of a count that a row lacks.
 
     Returns:
         A dataset of pairs: features by name (`COUNTS`, float32; `IDS`, strings, b""

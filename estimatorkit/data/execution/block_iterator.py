@@ -2,7 +2,7 @@
 
 The class is the contract and the shared implementation: filling blocks to the requested size,
 holding surplus rows, saving and restoring the position. Subclasses produce *some* next rows and
-save the positions of their inputs.
+declare what their position consists of: `_taken: int = position(0)`.
 
 A position is small (counts, epochs, keys; never rows), JSON-able, and exact: it names the next row,
 independently of previous block sizes.
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from estimatorkit.core.errors import (
     CancelledError,
@@ -25,6 +25,7 @@ from estimatorkit.core.errors import (
 from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows, slice_rows
 
 State: TypeAlias = dict[str, Any]
+_T = TypeVar("_T")
 
 SKIP_ROWS = 8192  # rows at a time, if skipping must produce them
 
@@ -34,14 +35,61 @@ def end_of_sequence() -> OutOfRangeError:
     return OutOfRangeError(None, None, "End of sequence")
 
 
+class _Position(NamedTuple):
+    """An attribute that is saved under its name.
+
+    Attributes:
+        start: its value at the start of a pass; None for the number of the pass.
+        is_random: whether its `key` is saved, and no pass changes it.
+    """
+
+    start: Any = None
+    is_random: bool = False
+
+
+def position(start: _T) -> _T:
+    """Declares an attribute of a `BlockIterator` as a part of its position.
+
+    Args:
+        start: the value at the start of a pass; immutable, and JSON can hold it.
+    """
+    declared: Any = _Position(start)
+    return declared  # type: ignore[no-any-return]
+
+
+def pass_number() -> int:
+    """Declares the attribute with the number of the pass, as `position`."""
+    declared: Any = _Position()
+    return declared  # type: ignore[no-any-return]
+
+
+def random_state() -> Any:
+    """Declares an attribute with `key` and `with_key()`, as a `RandomStream`; see `position`."""
+    return _Position(is_random=True)
+
+
 class BlockIterator(ABC):
     """Executes a dataset plan.
 
-    Not thread-safe. A subclass defines the methods with an underscore and lists its inputs.
+    Not thread-safe. A subclass defines `_produce`, declares its position and lists its inputs.
 
     Args:
         inputs: the iterators it reads from.
     """
+
+    _start_values: ClassVar[Mapping[str, Any]] = {}  # by attribute of the position
+    _saved: ClassVar[tuple[tuple[str, str], ...]] = ()  # these attributes, with their keys
+    _random: ClassVar[str | None] = None  # the attribute whose key is saved
+
+    def __init_subclass__(cls) -> None:
+        declared = {name: each for name, each in vars(cls).items() if isinstance(each, _Position)}
+        for name, each in declared.items():
+            delattr(cls, name)  # the attributes of instances are faster without
+            if each.is_random:
+                cls._random = name
+            else:
+                cls._start_values = {**cls._start_values, name: each.start}
+        cls._saved = tuple((name.removeprefix("_"), name) for name in cls._start_values)
 
     def __init__(self, *inputs: BlockIterator) -> None:
         self._inputs = inputs
@@ -52,6 +100,7 @@ class BlockIterator(ABC):
         self._failure: Exception | None = None  # deferred until preceding rows are returned ...
         self._failed_at: State = {}  # ... and the position before it
         self._closed = False
+        self._begin_pass(0)
 
     def next_block(self, n: int) -> Columns:
         """Returns the next rows.
@@ -216,17 +265,51 @@ class BlockIterator(ABC):
     def _produce(self, n: int) -> Columns:
         """Returns at least one row and ideally `n`, or raises OutOfRangeError."""
 
-    @abstractmethod
-    def _save(self) -> State:
-        """The position at which `_produce` continues."""
+    def _begin_pass(self, epoch: int) -> None:
+        """Sets the attributes of the position to those at the start of pass number `epoch`."""
+        for name, start in self._start_values.items():
+            setattr(self, name, epoch if start is None else start)
 
-    @abstractmethod
+    def _own_position(self) -> State:
+        """The attributes of the position."""
+        state = {}
+        for key, name in self._saved:
+            state[key] = getattr(self, name)
+        if self._random is not None:
+            state["key"] = getattr(self, self._random).key
+        return state
+
+    def _restore_own(self, state: State) -> None:
+        for key, name in self._saved:
+            setattr(self, name, state[key])
+        if self._random is not None:
+            setattr(self, self._random, getattr(self, self._random).with_key(state["key"]))
+
+    def _save(self) -> State:
+        """The position at which `_produce` continues: its attributes, and that of the inputs."""
+        state = self._own_position()
+        if self._inputs:
+            state["inputs"] = [each.get_state() for each in self._inputs]
+        return state
+
     def _restore(self, state: State) -> None:
         """Restores a position that `_save` returned."""
+        self._restore_own(state)
+        states: Sequence[State] = state["inputs"] if self._inputs else ()
+        if len(self._inputs) != len(states):
+            raise InvalidArgumentError.explained(
+                "the saved position of the input belongs to another pipeline",
+                expected=f"{len(self._inputs)} inputs",
+                received=len(states),
+            )
+        for each, there in zip(self._inputs, states, strict=True):
+            each.set_state(there)
 
-    @abstractmethod
     def _restart(self, epoch: int) -> None:
         """Begins pass number `epoch`."""
+        self._begin_pass(epoch)
+        for each in self._inputs:
+            each.restart(epoch)
 
     def _skip(self, n: int) -> int:
         """Skips up to `n` rows while no rows are held; returns how many."""
@@ -263,7 +346,7 @@ _MOST_ROWS = 1 << 28
 
 
 class UnaryIterator(BlockIterator):
-    """An iterator with one input; by default its position is the input's."""
+    """An iterator with one input."""
 
     def __init__(self, source: BlockIterator) -> None:
         super().__init__(source)
@@ -301,10 +384,10 @@ class UnaryIterator(BlockIterator):
                 return part, result
 
     def _save(self) -> State:
-        return {"input": self._input.get_state()}
+        state = self._own_position()
+        state["input"] = self._input.get_state()
+        return state
 
     def _restore(self, state: State) -> None:
+        self._restore_own(state)
         self._input.set_state(state["input"])
-
-    def _restart(self, epoch: int) -> None:
-        self._input.restart(epoch)

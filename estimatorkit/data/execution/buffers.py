@@ -1,6 +1,6 @@
 """Blocks of columns: gathering, concatenating, slicing and batching rows.
 
-A block is a list of columns (see `runtime.columns`) with a common leading axis, the rows.
+A block is a list of columns (see `runtime.steps.columns`) with a common leading axis, the rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import DataLossError, InvalidArgumentError
-from estimatorkit.runtime.columns import (
+from estimatorkit.runtime.steps.columns import (
     NO_DIM,
     Column,
     Columns,

@@ -34,7 +34,7 @@ from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows
 from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.execution.replaying import ReplayIterator
 from estimatorkit.data.plan import Reordering, Unary
-from estimatorkit.runtime.columns import RaggedColumn, SparseColumn
+from estimatorkit.runtime.steps.columns import RaggedColumn, SparseColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class CacheIterator(UnaryIterator):
                 raise
             else:
                 self._add(rows)
-                if self._input.failing:  # these rows come first
+                if self._input.failing:  # these rows precede the error
                     return
 
     def _add(self, rows: Columns) -> None:
@@ -121,7 +121,7 @@ class CacheIterator(UnaryIterator):
         while not self._complete and (self._cached < rows or self._failures < failures):
             try:
                 self._read_until(max(rows, self._cached + 1))
-            except Exception:  # raised before, unless it is another one
+            except Exception:  # already raised, unless it is a different one
                 if self._failures > failures:
                     raise
         self._position = min(state["position"], self._cached)

@@ -53,9 +53,9 @@ class Witness:
     def __init__(self, pipeline: Witnesses) -> None:
         self._pipeline = pipeline
         self.expected: Mapping[int, int] = {}
-        self._longest: dict[int, int] = {}  # of the passes before
+        self._longest: dict[int, int] = {}  # of earlier passes
         self._marks: dict[int, int] = {}
-        self._last = (0, 0)  # of this pass: a tuple, as another thread may look
+        self._last = (0, 0)  # of this pass: an immutable tuple, as another thread may read it
 
     @property
     def wanted(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError
-from estimatorkit.data.execution.block_iterator import BlockIterator, State, UnaryIterator
+from estimatorkit.data.execution.block_iterator import BlockIterator, UnaryIterator, position
 from estimatorkit.data.execution.buffers import Columns, count_rows, gather
 from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.execution.replaying import ReplayIterator
@@ -62,10 +62,11 @@ class AssertCardinality(Unary):
 class AssertCardinalityIterator(UnaryIterator):
     """See `AssertCardinality`."""
 
+    _count: int = position(0)
+
     def __init__(self, source: BlockIterator, expected: int) -> None:
         super().__init__(source)
         self._expected = expected
-        self._count = 0
 
     def _produce(self, n: int) -> Columns:
         left = self._expected - self._count if self._expected >= 0 else n
@@ -85,17 +86,6 @@ class AssertCardinalityIterator(UnaryIterator):
         return FailedPreconditionError.explained(
             f"Input dataset was expected to contain {expected} but contained {found}"
         )
-
-    def _save(self) -> State:
-        return {"count": self._count, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self._count = state["count"]
-        super()._restore(state)
-
-    def _restart(self, epoch: int) -> None:
-        self._count = 0
-        super()._restart(epoch)
 
 
 def _elements(count: int) -> str:

@@ -26,9 +26,9 @@ from estimatorkit.data.execution.buffers import Columns, aligned_empty, slice_ro
 from estimatorkit.data.execution.checksums import Witnesses
 from estimatorkit.data.identity import Identity, identify
 from estimatorkit.logger import logger
-from estimatorkit.runtime.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
-from estimatorkit.runtime.indexed_columns import IndexedColumn, materialize
-from estimatorkit.runtime.partial_batch import PartialBatches, in_partial_batches
+from estimatorkit.runtime.steps.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
+from estimatorkit.runtime.steps.indexed_columns import IndexedColumn, materialize
+from estimatorkit.runtime.steps.partial_batch import PartialBatches, in_partial_batches
 
 THREAD_NAME = "estimatorkit-input"
 
@@ -119,7 +119,7 @@ class Cursor:
             self._iterator.restart(epoch)
         self._plan = dataset._plan
         self._block: Block | None = None
-        self._rest: Block | None = None  # the rest of a block of several shapes
+        self._rest: Block | None = None  # the rest of a block with several shapes
         self._prepare: Prepare | None = None
         self._ended = False
         self._number = 0  # of the next element to be read
@@ -135,8 +135,8 @@ class Cursor:
         Args:
             prepare: prepares columns for the loop; later blocks are prepared when they are read. If
                 its `two_shapes` is true, elements may have two shapes (see
-                `runtime.partial_batch`). Block lengths are multiples of its `together`, if present.
-                Its `send`, if present, transfers them to the device.
+                `runtime.steps.partial_batch`). Block lengths are multiples of its `together`, if
+                present. Its `send`, if present, transfers them to the device.
 
         Raises:
             OutOfRangeError: at the end of the input.
@@ -343,7 +343,7 @@ class Cursor:
         """Releases the iterator's resources; idempotent."""
         self._closed = True
         end = time.monotonic() + CLOSE_SECS
-        if self.lock.acquire(timeout=CLOSE_SECS):  # another thread may wait for an element
+        if self.lock.acquire(timeout=CLOSE_SECS):  # another thread may be waiting for an element
             try:
                 left = max(0.0, end - time.monotonic())
                 if self._next is None or wait([self._next], left).done:

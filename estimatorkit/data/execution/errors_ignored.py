@@ -6,7 +6,12 @@ import logging
 from dataclasses import dataclass
 
 from estimatorkit.core.errors import OpError, OutOfRangeError
-from estimatorkit.data.execution.block_iterator import BlockIterator, State, UnaryIterator
+from estimatorkit.data.execution.block_iterator import (
+    BlockIterator,
+    State,
+    UnaryIterator,
+    position,
+)
 from estimatorkit.data.execution.buffers import Columns
 from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.plan import UNKNOWN, Unary
@@ -35,10 +40,11 @@ class IgnoreErrorsIterator(UnaryIterator):
         ignored: the number of dropped elements.
     """
 
+    ignored: int = position(0)
+
     def __init__(self, source: BlockIterator, log_warning: bool) -> None:
         super().__init__(source)
         self._log_warning = log_warning
-        self.ignored = 0
 
     def _produce(self, n: int) -> Columns:
         after: State | None = None  # the input's position after the previous error
@@ -59,14 +65,3 @@ class IgnoreErrorsIterator(UnaryIterator):
     def _report(self) -> None:
         if self.ignored:
             _LOGGER.warning("ignore_errors() left out %d elements.", self.ignored)
-
-    def _save(self) -> State:
-        return {"ignored": self.ignored, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self.ignored = state["ignored"]
-        super()._restore(state)
-
-    def _restart(self, epoch: int) -> None:
-        self.ignored = 0
-        super()._restart(epoch)

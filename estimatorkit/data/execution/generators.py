@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.data.execution.block_iterator import BlockIterator, State, end_of_sequence
+from estimatorkit.data.execution.block_iterator import (
+    BlockIterator,
+    State,
+    end_of_sequence,
+    position,
+)
 from estimatorkit.data.execution.buffers import Columns, stack_rows
 from estimatorkit.data.execution.checksums import Witness
 from estimatorkit.data.spec import SparseTensorSpec, flatten, flatten_as, leaf_names, to_array
@@ -29,6 +34,9 @@ class GeneratorIterator(BlockIterator):
         witness: is shown what it yields.
     """
 
+    _position: int = position(0)
+    _checksum: int = position(0)  # of the elements up to the position
+
     def __init__(
         self, generator: Callable[[], Iterable[Any]], element_spec: Any, witness: Witness
     ) -> None:
@@ -40,8 +48,6 @@ class GeneratorIterator(BlockIterator):
         self._names = leaf_names(element_spec)
         self._running: Iterator[Any] | None = None
         self._raised: Exception | None = None  # deferred until preceding elements are returned
-        self._position = 0
-        self._checksum = 0  # of the elements up to the position
         self._ahead: deque[tuple[list[Any], int]] = deque()  # read to recognize them, not yet used
         self._unused = True  # none of this pass was used
 
@@ -106,9 +112,9 @@ class GeneratorIterator(BlockIterator):
                 continue
             try:
                 if isinstance(leaf, (np.ndarray, np.generic)) and not spec.dtype.on_host:
-                    # A copy: a generator may yield one buffer again and again.
+                    # A copy: a generator may yield the same buffer repeatedly.
                     array = np.array(leaf, spec.dtype.numpy_dtype, order="C")
-                else:  # Python's numbers must fit
+                else:  # Python numbers must fit
                     array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
             except (TypeError, ValueError) as error:
                 raise InvalidArgumentError.explained(
@@ -126,17 +132,14 @@ class GeneratorIterator(BlockIterator):
             row.append(array)
         return row
 
-    def _save(self) -> State:
-        return {"position": self._position, "checksum": self._checksum}
-
     def _restore(self, state: State) -> None:
-        if not self._ahead or not self._unused:  # else it is at its beginning
+        if not self._ahead or not self._unused:  # otherwise it is at its beginning
             self._rewind()
         if self._witness.wanted:
             self._look_ahead(1)  # other elements are found before any is lost
-        position = state["position"]
-        while not self._witness.refuses and self._position < position:
-            if not self._skip(min(position - self._position, _MOST_AHEAD)):
+        count = state["position"]
+        while not self._witness.refuses and self._position < count:
+            if not self._skip(min(count - self._position, _MOST_AHEAD)):
                 break
         self._witness.check(self._checksum == state["checksum"])
         self._look_ahead(self._witness.wanted - self._position)
@@ -157,7 +160,7 @@ class GeneratorIterator(BlockIterator):
 
     def _rewind(self) -> None:
         self._running = self._raised = None
-        self._position = self._checksum = 0
+        self._begin_pass(0)
         self._ahead.clear()
         self._unused = True
         self._witness.begin()

@@ -27,7 +27,7 @@ from estimatorkit.data.execution.randomness import RandomStream, Seeds
 from estimatorkit.data.execution.replaying import ReplayWithFunction
 from estimatorkit.data.plan import UNKNOWN, Plan, Slices, TracedFunction, Unary
 from estimatorkit.data.spec import flatten
-from estimatorkit.runtime.columns import SparseColumn
+from estimatorkit.runtime.steps.columns import SparseColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ class ReducerIterator(ReplayWithFunction):
     def _forget(self) -> None:
         self._states: dict[int, Columns] = {}
         self._read = 0
-        self._left: list[int] | None = None  # the keys to be yielded, once all is read
+        self._left: list[int] | None = None  # the keys still to be yielded, once all input is read
 
     def _make(self, n: int) -> Columns:
         while self._left is None:
@@ -294,7 +294,7 @@ class ScanIterator(ReplayWithFunction):
                 self._input.unread(rows, max(row, 1))
                 if not row:
                     raise
-                break  # the elements before come first
+                break  # earlier elements come first
             self._state = results[: self._width]
             made.append([column[0] for column in results[self._width :]])
         return stack_rows(made, [column.dtype for column in results[self._width :]])

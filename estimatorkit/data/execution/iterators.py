@@ -21,6 +21,9 @@ from estimatorkit.data.execution.block_iterator import (
     State,
     UnaryIterator,
     end_of_sequence,
+    pass_number,
+    position,
+    random_state,
 )
 from estimatorkit.data.execution.buffers import (
     Columns,
@@ -45,10 +48,11 @@ StartFunction: TypeAlias = Callable[[str], BlockCall]
 class RangeIterator(BlockIterator):
     """The int64 values of a `range`."""
 
+    _position: int = position(0)
+
     def __init__(self, numbers: range) -> None:
         super().__init__()
         self._numbers = numbers
-        self._position = 0
 
     def _produce(self, n: int) -> Columns:
         part = self._numbers[self._position : self._position + n]
@@ -56,15 +60,6 @@ class RangeIterator(BlockIterator):
             raise end_of_sequence()
         self._position += len(part)
         return [np.arange(part.start, part.stop, part.step, dtype=np.int64)]
-
-    def _save(self) -> State:
-        return {"position": self._position}
-
-    def _restore(self, state: State) -> None:
-        self._position = state["position"]
-
-    def _restart(self, epoch: int) -> None:
-        self._position = 0
 
     def _skip(self, n: int) -> int:
         count = len(self._numbers[self._position : self._position + n])
@@ -89,12 +84,13 @@ class GatherIterator(UnaryIterator):
 class RepeatIterator(UnaryIterator):
     """The input repeated `count` times; indefinitely if None. Blocks may span epochs."""
 
+    _outer: int = pass_number()  # of this iterator itself
+    _epoch: int = position(0)
+    _empty: bool = position(True)  # no rows in this epoch yet
+
     def __init__(self, source: BlockIterator, count: int | None) -> None:
         super().__init__(source)
         self._count = count
-        self._outer = 0  # the number of this iterator's own pass
-        self._epoch = 0
-        self._empty = True  # no rows in this epoch yet
 
     def _produce(self, n: int) -> Columns:
         while self._epoch != self._count:
@@ -128,30 +124,19 @@ class RepeatIterator(UnaryIterator):
             self._input.restart(nested_epoch(self._outer, self._epoch))
             self._empty = True
 
-    def _save(self) -> State:
-        position = {"outer": self._outer, "epoch": self._epoch, "empty": self._empty}
-        return {**position, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self._outer = state["outer"]
-        self._epoch = state["epoch"]
-        self._empty = state["empty"]
-        super()._restore(state)
-
     def _restart(self, epoch: int) -> None:
-        self._outer = epoch
-        self._epoch = 0
-        self._empty = True
-        super()._restart(nested_epoch(epoch, 0))
+        self._begin_pass(epoch)
+        self._input.restart(nested_epoch(epoch, 0))
 
 
 class TakeIterator(UnaryIterator):
     """The first `count` rows."""
 
+    _taken: int = position(0)
+
     def __init__(self, source: BlockIterator, count: int) -> None:
         super().__init__(source)
         self._count = count
-        self._taken = 0
 
     def _produce(self, n: int) -> Columns:
         if self._taken == self._count:
@@ -165,25 +150,15 @@ class TakeIterator(UnaryIterator):
         self._taken += count
         return count
 
-    def _save(self) -> State:
-        return {"taken": self._taken, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self._taken = state["taken"]
-        super()._restore(state)
-
-    def _restart(self, epoch: int) -> None:
-        self._taken = 0
-        super()._restart(epoch)
-
 
 class SkipIterator(UnaryIterator):
     """All but the first `count` rows."""
 
+    _begun: bool = position(False)
+
     def __init__(self, source: BlockIterator, count: int) -> None:
         super().__init__(source)
         self._count = count
-        self._begun = False
 
     def _produce(self, n: int) -> Columns:
         self._begin()
@@ -198,26 +173,16 @@ class SkipIterator(UnaryIterator):
             self._begun = True
             self._input.skip(self._count)
 
-    def _save(self) -> State:
-        return {"begun": self._begun, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self._begun = state["begun"]
-        super()._restore(state)
-
-    def _restart(self, epoch: int) -> None:
-        self._begun = False
-        super()._restart(epoch)
-
 
 class ShardIterator(UnaryIterator):
     """The rows whose index modulo `num_shards` equals `index`."""
+
+    _passed: int = position(0)  # rows read, modulo num_shards
 
     def __init__(self, source: BlockIterator, num_shards: int, index: int) -> None:
         super().__init__(source)
         self._num_shards = num_shards
         self._index = index
-        self._passed = 0  # rows read, modulo num_shards
 
     def _produce(self, n: int) -> Columns:
         while True:
@@ -227,17 +192,6 @@ class ShardIterator(UnaryIterator):
             self._passed = (self._passed + count) % self._num_shards
             if first < count:
                 return slice_rows(rows, first, None, self._num_shards)
-
-    def _save(self) -> State:
-        return {"passed": self._passed, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self._passed = state["passed"]
-        super()._restore(state)
-
-    def _restart(self, epoch: int) -> None:
-        self._passed = 0
-        super()._restart(epoch)
 
 
 class BatchIterator(UnaryIterator):
@@ -260,7 +214,7 @@ class BatchIterator(UnaryIterator):
         rows = self._input.next_block(n * self._size)
         count = count_rows(rows)
         if count < self._size:
-            if self._input.failing:  # the rows read for this batch are lost with it
+            if self._input.failing:  # rows already read for this batch are lost with it
                 self._input.next_block(1)
             if self._drop_remainder:
                 raise end_of_sequence()
@@ -290,6 +244,8 @@ class BatchedEpochsIterator(UnaryIterator):
         drop_remainder: drop a smaller last batch of each epoch.
     """
 
+    _batch: int = position(0)  # the number of the next one in its epoch
+
     def __init__(
         self,
         columns: Columns,
@@ -307,7 +263,6 @@ class BatchedEpochsIterator(UnaryIterator):
         if drop_remainder and self._taken[-1] < batch_size:
             self._taken = np.append(self._taken[:-2], self._taken[-2:].sum())
             self._sizes = np.full(len(self._taken), batch_size)
-        self._batch = 0  # the number of the next one in its epoch
 
     def _batches(self, n: int) -> tuple[Any, Any]:
         """The numbers of rows consumed and kept by each of the next batches."""
@@ -332,17 +287,6 @@ class BatchedEpochsIterator(UnaryIterator):
         count = int(np.searchsorted(np.cumsum(taken), skipped, "right"))
         self._batch = (self._batch + count) % len(self._sizes)
         return count
-
-    def _save(self) -> State:
-        return {"batch": self._batch, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self._batch = state["batch"]
-        super()._restore(state)
-
-    def _restart(self, epoch: int) -> None:
-        self._batch = 0
-        super()._restart(epoch)
 
 
 class PaddedBatchIterator(BatchIterator):
@@ -441,10 +385,16 @@ class DrawingFunctions:
     def __getitem__(self, number: int) -> BlockCall:
         return self._calls[number]
 
-    def draw_from(self, key: str) -> None:
-        """Switches to the stream with the given (restored) key."""
+    @property
+    def key(self) -> str:
+        """The key of the stream."""
+        return self.stream.key
+
+    def with_key(self, key: str) -> DrawingFunctions:
+        """Switches to the stream with a (restored) key, and returns itself."""
         if key != self.stream.key:
             self._set(RandomStream(key))
+        return self
 
 
 class MapIterator(UnaryIterator):
@@ -455,12 +405,13 @@ class MapIterator(UnaryIterator):
     """
 
     at_end: ClassVar[type[OpError] | None] = None
+    _functions: DrawingFunctions = random_state()
+    _epoch: int = pass_number()
+    _passed: int = position(0)  # input rows since the start of the pass
 
     def __init__(self, source: BlockIterator, start: StartFunction, stream: RandomStream) -> None:
         super().__init__(source)
         self._functions = DrawingFunctions([start], stream, self.at_end)
-        self._epoch = 0
-        self._position = 0  # input rows since the start of the pass
 
     def _produce(self, n: int) -> Columns:
         return self._apply(n)[1]
@@ -471,34 +422,21 @@ class MapIterator(UnaryIterator):
         If the function fails, only the rows before the failing one are returned; see `_work_on`.
         """
         rows = self._input.next_block(n)
-        function, first = self._functions[0], self._position
+        function, first = self._functions[0], self._passed
         try:
             rows, results = self._work_on(
                 rows, lambda part, count: function(part, count, first, self._epoch)
             )
         except Exception:
-            self._position += 1
+            self._passed += 1
             raise
-        self._position += count_rows(rows)
+        self._passed += count_rows(rows)
         return rows, results
 
     def _skip(self, n: int) -> int:
         count = self._input.skip(n)
-        self._position += count
+        self._passed += count
         return count
-
-    def _save(self) -> State:
-        place = {"epoch": self._epoch, "passed": self._position, "key": self._functions.stream.key}
-        return {**place, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self._epoch, self._position = state["epoch"], state["passed"]
-        self._functions.draw_from(state["key"])
-        super()._restore(state)
-
-    def _restart(self, epoch: int) -> None:
-        self._epoch, self._position = epoch, 0
-        super()._restart(epoch)
 
 
 class FilterIterator(MapIterator):
@@ -528,7 +466,7 @@ class TakeWhileIterator(MapIterator):
     """The rows before the first for which a predicate is false."""
 
     at_end = InternalError
-    _ended = False
+    _ended: bool = position(False)
 
     def _produce(self, n: int) -> Columns:
         if self._ended:
@@ -545,24 +483,12 @@ class TakeWhileIterator(MapIterator):
     def _skip(self, n: int) -> int:
         return BlockIterator._skip(self, n)
 
-    def _save(self) -> State:
-        return {"ended": self._ended, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self._ended = state["ended"]
-        super()._restore(state)
-
-    def _restart(self, epoch: int) -> None:
-        self._ended = False
-        super()._restart(epoch)
-
 
 class ConcatenateIterator(BlockIterator):
     """The rows of several inputs, one input after the other."""
 
     def __init__(self, inputs: Sequence[BlockIterator]) -> None:
         super().__init__(*inputs)
-        self._current = 0
 
     def _produce(self, n: int) -> Columns:
         while self._current < len(self._inputs):
@@ -581,17 +507,13 @@ class ConcatenateIterator(BlockIterator):
             self._current += 1
         return skipped
 
-    def _save(self) -> State:
-        return {"inputs": [each.get_state() for each in self._inputs]}
+    def _begin_pass(self, epoch: int) -> None:
+        super()._begin_pass(epoch)
+        self._current = 0
 
     def _restore(self, state: State) -> None:
         self._current = 0  # inputs that have ended raise again
-        _restore_all(self._inputs, state["inputs"])
-
-    def _restart(self, epoch: int) -> None:
-        self._current = 0
-        for each in self._inputs:
-            each.restart(epoch)
+        super()._restore(state)
 
 
 class ZipIterator(BlockIterator):
@@ -628,24 +550,3 @@ class ZipIterator(BlockIterator):
 
     def _skip(self, n: int) -> int:
         return min(each.skip(n) for each in self._inputs)
-
-    def _save(self) -> State:
-        return {"inputs": [each.get_state() for each in self._inputs]}
-
-    def _restore(self, state: State) -> None:
-        _restore_all(self._inputs, state["inputs"])
-
-    def _restart(self, epoch: int) -> None:
-        for each in self._inputs:
-            each.restart(epoch)
-
-
-def _restore_all(iterators: Sequence[BlockIterator], states: Sequence[State]) -> None:
-    if len(iterators) != len(states):
-        raise InvalidArgumentError.explained(
-            "the saved position of the input belongs to another pipeline",
-            expected=f"{len(iterators)} inputs",
-            received=len(states),
-        )
-    for each, state in zip(iterators, states, strict=True):
-        each.set_state(state)

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.data.execution.block_iterator import BlockIterator, State, end_of_sequence
+from estimatorkit.data.execution.block_iterator import (
+    BlockIterator,
+    end_of_sequence,
+    pass_number,
+    position,
+    random_state,
+)
 from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows, gather
 from estimatorkit.data.execution.randomness import RandomStream, Seeds
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan
@@ -43,31 +49,23 @@ _UNIT = 2**53
 class ChoicesIterator(BlockIterator):
     """See `Choices`."""
 
+    _stream: RandomStream = random_state()
+    _epoch: int = pass_number()
+    _drawn: int = position(0)
+
     def __init__(self, weights: NDArray[np.float64], stream: RandomStream) -> None:
         super().__init__()
         self._limits = np.cumsum(weights / weights.sum())
         self._stream = stream
-        self._epoch = 0
-        self._position = 0
 
     def _produce(self, n: int) -> Columns:
-        drawn = self._stream.slots(self._epoch, self._position, n, _UNIT) / _UNIT
-        self._position += n
+        drawn = self._stream.slots(self._epoch, self._drawn, n, _UNIT) / _UNIT
+        self._drawn += n
         chosen = np.searchsorted(self._limits, drawn, side="right")
         return [np.minimum(chosen, len(self._limits) - 1)]
 
-    def _save(self) -> State:
-        return {"epoch": self._epoch, "drawn": self._position, "key": self._stream.key}
-
-    def _restore(self, state: State) -> None:
-        self._epoch, self._position = state["epoch"], state["drawn"]
-        self._stream = RandomStream(state["key"])
-
-    def _restart(self, epoch: int) -> None:
-        self._epoch, self._position = epoch, 0
-
     def _skip(self, n: int) -> int:
-        self._position += n
+        self._drawn += n
         return n
 
 
@@ -89,8 +87,8 @@ class RandomNumbersIterator(ChoicesIterator):
         super().__init__(np.ones(1), stream)
 
     def _produce(self, n: int) -> Columns:
-        drawn = self._stream.slots(self._epoch, self._position, n, 2**32)
-        self._position += n
+        drawn = self._stream.slots(self._epoch, self._drawn, n, 2**32)
+        self._drawn += n
         return [drawn]
 
 
@@ -123,6 +121,9 @@ class Choose(Plan):
 class ChooseIterator(BlockIterator):
     """See `Choose`."""
 
+    _ended: tuple[int, ...] = position(())
+    _stopped: bool = position(False)
+
     def __init__(
         self, choices: BlockIterator, sources: Sequence[BlockIterator], stop_on_empty: bool
     ) -> None:
@@ -130,8 +131,6 @@ class ChooseIterator(BlockIterator):
         self._choices = choices
         self._sources = sources
         self._stop_on_empty = stop_on_empty
-        self._ended: set[int] = set()
-        self._stopped = False
 
     def _produce(self, n: int) -> Columns:
         while not self._stopped and len(self._ended) < len(self._sources):
@@ -166,7 +165,7 @@ class ChooseIterator(BlockIterator):
                     stop = min(stop, missing[number])
         for number, place in missing.items():
             if not self._sources[number].failing and place <= stop:
-                self._ended.add(number)
+                self._ended = (*{*self._ended, number},)
                 self._stopped |= self._stop_on_empty
         parts, every = [], []
         for number, (places, block) in found.items():
@@ -180,20 +179,6 @@ class ChooseIterator(BlockIterator):
         order = np.argsort(joined, kind="stable")
         order = order[joined[order] < stop]
         return (gather(concatenate(parts), order) if len(order) else None), stop
-
-    def _save(self) -> State:
-        inputs = [each.get_state() for each in self._inputs]
-        return {"ended": sorted(self._ended), "stopped": self._stopped, "inputs": inputs}
-
-    def _restore(self, state: State) -> None:
-        self._ended, self._stopped = set(state["ended"]), state["stopped"]
-        for each, position in zip(self._inputs, state["inputs"], strict=True):
-            each.set_state(position)
-
-    def _restart(self, epoch: int) -> None:
-        self._ended, self._stopped = set(), False
-        for each in self._inputs:
-            each.restart(epoch)
 
 
 def _check(chosen: NDArray[np.int64], count: int) -> None:

@@ -17,6 +17,9 @@ from estimatorkit.data.execution.block_iterator import (
     State,
     UnaryIterator,
     end_of_sequence,
+    pass_number,
+    position,
+    random_state,
 )
 from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows, slice_rows
 from estimatorkit.data.execution.iterators import DrawingFunctions, StartFunction
@@ -173,6 +176,13 @@ class InterleaveIterator(UnaryIterator):
     before the row that it was made of.
     """
 
+    _functions: DrawingFunctions = random_state()
+    _epoch: int = pass_number()
+    _read: int = position(0)  # input rows in this pass
+    _turn: int = position(0)
+    _taken: int = position(0)  # rows of the turn
+    _ended: bool = position(False)  # whether the input has ended
+
     def __init__(
         self,
         source: BlockIterator,
@@ -187,15 +197,6 @@ class InterleaveIterator(UnaryIterator):
         self._seeds = seeds
         self._functions = DrawingFunctions([start], seeds.function_stream())
         self._slots: list[_Open | None] = [None] * cycle_length
-        self._begin(0)
-
-    def _begin(self, epoch: int) -> None:
-        self._epoch = epoch
-        self._read = 0  # input rows in this pass
-        self._turn = 0
-        self._taken = 0  # rows of the turn
-        self._ended = False  # whether the input has ended
-        self._close_slots()
 
     def _close_slots(self) -> None:
         for slot in self._slots:
@@ -261,26 +262,22 @@ class InterleaveIterator(UnaryIterator):
             }
             for slot in self._slots
         ]
-        counts = {"read": self._read, "turn": self._turn, "taken": self._taken}
-        place = {"epoch": self._epoch, "ended": self._ended, "key": self._functions.stream.key}
-        return {**place, **counts, "slots": slots, **super()._save()}
+        return {**super()._save(), "slots": slots}
 
     def _restore(self, state: State) -> None:
-        self._functions.draw_from(state["key"])
-        self._begin(state["epoch"])
+        self._close_slots()
+        self._restore_own(state)
         for place, saved in enumerate(state["slots"]):
             if saved:
                 self._input.set_state(saved["before"])
                 iterator = self._iterator(self._input.next_block(1), saved["number"])
                 iterator.set_state(saved["position"])
                 self._slots[place] = _Open(saved["number"], saved["before"], iterator)
-        self._read, self._turn, self._taken = state["read"], state["turn"], state["taken"]
-        self._ended = state["ended"]
         super()._restore(state)
 
     def _restart(self, epoch: int) -> None:
         super()._restart(epoch)
-        self._begin(epoch)
+        self._close_slots()
 
     def close(self) -> None:
         self._close_slots()

@@ -48,6 +48,10 @@ class RandomStream:
         self._bits: Any = None
         self._orders: tuple[tuple[int, int], NDArray[np.int64]] | None = None
 
+    def with_key(self, key: str) -> RandomStream:
+        """The stream of another key."""
+        return RandomStream(key)
+
     def slots(self, epoch: int, position: int, count: int, size: int) -> NDArray[np.int64]:
         """Draws `position` to `position + count - 1` of the epoch, uniform in [0, size)."""
         if self._next != (epoch, position):

@@ -15,6 +15,9 @@ from estimatorkit.data.execution.block_iterator import (
     BlockIterator,
     State,
     UnaryIterator,
+    pass_number,
+    position,
+    random_state,
 )
 from estimatorkit.data.execution.buffers import Columns, count_rows
 from estimatorkit.data.execution.iterators import DrawingFunctions, StartFunction
@@ -24,15 +27,17 @@ from estimatorkit.data.execution.randomness import RandomStream
 class ReplayIterator(UnaryIterator):
     """An iterator whose position is a number of rows."""
 
+    _epoch: int = pass_number()
+    _position: int = position(0)
+    _failures: int = position(0)
+
     def __init__(self, source: BlockIterator) -> None:
         super().__init__(source)
         self._mark_start(0)
 
     def _mark_start(self, epoch: int) -> None:
-        self._epoch = epoch
+        self._begin_pass(epoch)
         self._start = self._input.get_state()
-        self._position = 0
-        self._failures = 0
         self._forget()
 
     @abstractmethod
@@ -55,10 +60,10 @@ class ReplayIterator(UnaryIterator):
         return rows
 
     def _save(self) -> State:
-        passed = {"position": self._position, "failures": self._failures}
-        return {"epoch": self._epoch, **passed, "start": self._start}
+        return {**self._own_position(), "start": self._start}
 
     def _restore(self, state: State) -> None:
+        self._restore_own(state)
         self._input.set_state(state["start"])
         self._mark_start(state["epoch"])
         rows, failures = state["position"], state["failures"]
@@ -67,7 +72,7 @@ class ReplayIterator(UnaryIterator):
                 self._produce(max(1, min(rows - self._position, SKIP_ROWS)))
             except OutOfRangeError:
                 return
-            except Exception:  # raised before, unless it is another one
+            except Exception:  # already raised, unless it is a different one
                 if self._failures > failures:
                     raise
 
@@ -88,16 +93,10 @@ class ReplayWithFunction(ReplayIterator):
     """
 
     at_end: ClassVar[type[OpError]] = InternalError
+    _functions: DrawingFunctions = random_state()
 
     def __init__(
         self, source: BlockIterator, starts: list[StartFunction], stream: RandomStream
     ) -> None:
         self._functions = DrawingFunctions(starts, stream, self.at_end)
         super().__init__(source)
-
-    def _save(self) -> State:
-        return {"key": self._functions.stream.key, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self._functions.draw_from(state["key"])
-        super()._restore(state)

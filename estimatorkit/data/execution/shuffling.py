@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OutOfRangeError
-from estimatorkit.data.execution.block_iterator import BlockIterator, State, end_of_sequence
+from estimatorkit.data.execution.block_iterator import (
+    BlockIterator,
+    end_of_sequence,
+    pass_number,
+    position,
+    random_state,
+)
 from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows, gather
 from estimatorkit.data.execution.randomness import RandomStream, nested_epoch
 from estimatorkit.data.execution.replaying import ReplayIterator
@@ -30,6 +36,8 @@ class ShuffleIterator(ReplayIterator):
         stream: the random draws.
         reshuffle: whether each epoch has a different order.
     """
+
+    _stream: RandomStream = random_state()
 
     def __init__(
         self, source: BlockIterator, buffer_size: int, stream: RandomStream, reshuffle: bool
@@ -128,13 +136,6 @@ class ShuffleIterator(ReplayIterator):
         chosen, self._order = self._order[:n], self._order[n:]
         return self._from_pool(gather(buffer, chosen))
 
-    def _save(self) -> State:
-        return {"key": self._stream.key, **super()._save()}
-
-    def _restore(self, state: State) -> None:
-        self._stream = RandomStream(state["key"])
-        super()._restore(state)
-
 
 class PermutationIterator(BlockIterator):
     """A range in random order: equivalent to a `ShuffleIterator` whose buffer holds all, without
@@ -147,6 +148,10 @@ class PermutationIterator(BlockIterator):
     """
 
     is_repeated = False
+    _stream: RandomStream = random_state()
+    _outer: int = pass_number()
+    _epoch: int = position(0)
+    _position: int = position(0)
 
     def __init__(self, numbers: range, stream: RandomStream, reshuffle: bool) -> None:
         super().__init__()
@@ -154,7 +159,6 @@ class PermutationIterator(BlockIterator):
         self._stream = stream
         self._reshuffle = reshuffle
         self._count: int | None = 1 if len(numbers) else 0
-        self._outer = self._epoch = self._position = 0
 
     def repeated(self, count: int | None) -> PermutationIterator:
         """This iterator, if unused, repeated for `count` epochs; indefinitely if None."""
@@ -186,19 +190,6 @@ class PermutationIterator(BlockIterator):
         if n:
             self._move(n)
         return n
-
-    def _save(self) -> State:
-        place = {"outer": self._outer, "epoch": self._epoch, "position": self._position}
-        return {"key": self._stream.key, **place}
-
-    def _restore(self, state: State) -> None:
-        self._stream = RandomStream(state["key"])
-        self._outer = state["outer"]
-        self._epoch, self._position = state["epoch"], state["position"]
-
-    def _restart(self, epoch: int) -> None:
-        self._outer = epoch
-        self._epoch = self._position = 0
 
 
 def _alike(buffer: Columns, fresh: Columns) -> bool:

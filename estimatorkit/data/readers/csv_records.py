@@ -98,7 +98,7 @@ def end_of_records(layout: CsvLayout, data: bytes) -> int:
     """
     end = data.rfind(b"\n") + 1
     if not end:
-        end = data.rfind(b"\r", 0, -1) + 1  # lines that end in CR alone
+        end = data.rfind(b"\r", 0, -1) + 1  # lines that end in CR only
     if not end and len(data) > MAX_RECORD_BYTES:
         raise InvalidArgumentError.explained(
             "a record of the CSV text is too long",

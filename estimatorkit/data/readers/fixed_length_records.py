@@ -86,7 +86,7 @@ class FixedLengthFile:
     def _pass_over(self, size: int) -> None:
         while size and (piece := self._file.read(min(size, self._layout.buffer_size))):
             size -= len(piece)
-        if size:  # it ends within its header
+        if size:  # the file ends within its header
             self._check(self._layout.header_bytes - size)
 
     def read(self, n: int) -> list[bytes]:

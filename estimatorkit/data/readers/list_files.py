@@ -21,7 +21,7 @@ from estimatorkit.data.readers.record_files import file_names
 from estimatorkit.data.spec import TensorSpec
 from estimatorkit.storage import gfile
 
-_ALL = 1 << 40  # a shuffle's buffer grows with its rows only
+_ALL = 1 << 40  # a shuffle buffer grows only with its rows
 
 
 @dataclass(frozen=True, eq=False)

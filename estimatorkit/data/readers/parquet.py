@@ -155,7 +155,7 @@ class _Arrow(_Groups):
 
     def batches(self, group: int, columns: list[str], size: int) -> Iterator[Any]:
         batch = self._table.get_batch(group).select(columns)
-        # pyarrow reads offsets, which may lead out of the memory, as they are.
+        # pyarrow does not validate offsets, which may point outside the memory.
         batch.validate(full=True)
         starts = range(0, batch.num_rows, size)
         return (batch.slice(start, size) for start in starts)

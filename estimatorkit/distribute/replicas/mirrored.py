@@ -11,7 +11,7 @@ import jax
 from estimatorkit.core.errors import value_error
 from estimatorkit.distribute.replicas.replicas import Replicas
 from estimatorkit.distribute.replicas.strategies import Strategy, full_device_name
-from estimatorkit.runtime.placement import available
+from estimatorkit.runtime.xla.placement import available
 
 
 class MirroredStrategy(Strategy):

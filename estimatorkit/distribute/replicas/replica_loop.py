@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 import numpy as np
@@ -23,7 +23,6 @@ from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Operation
 from estimatorkit.distribute.replicas.replica_run import (
     ReplicaRunner,
-    ReplicatedState,
     Values,
     of_replica,
 )
@@ -36,18 +35,22 @@ from estimatorkit.distribute.replicas.replicas import (
     fingerprint,
 )
 from estimatorkit.ops.control.collectives import AXIS
-from estimatorkit.runtime.columns import aligned_empty
-from estimatorkit.runtime.compiled_loop import (
+from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
+from estimatorkit.runtime.plan import Segment, make_plan
+from estimatorkit.runtime.resource_store import Access
+from estimatorkit.runtime.steps.columns import aligned_empty
+from estimatorkit.runtime.steps.compiled_loop import (
     STEPS_WITHOUT_INPUT,
     CompiledLoop,
     Layout,
     ScannableStep,
     SingleDevice,
 )
-from estimatorkit.runtime.faults import Sites
-from estimatorkit.runtime.loop import HostPreprocessing, StepLoop, Steps, StepSpec
-from estimatorkit.runtime.plan import Segment, make_plan
-from estimatorkit.runtime.resource_store import Access
+from estimatorkit.runtime.steps.local_loop import HostPreprocessing
+from estimatorkit.runtime.xla.faults import Sites
+
+if TYPE_CHECKING:
+    from estimatorkit.distribute.replicas.replica_state import ReplicatedState
 
 
 class ReplicaLoop(StepLoop):
@@ -105,7 +108,7 @@ class ReplicaLoop(StepLoop):
             if not ready:
                 found = self._runner.read()
         except OpError as error:
-            self.input_failed = _is_of_input(error)
+            self.input_failed = takes_element(error.op)
             raise
         except Exception:
             self.input_failed = True
@@ -168,10 +171,6 @@ class ReplicaLoop(StepLoop):
             np.concatenate(each) if is_of_each else each[0]
             for each, is_of_each in zip(values, self._of_each, strict=True)
         ]
-
-
-def _is_of_input(error: OpError) -> bool:
-    return takes_element(error.op)
 
 
 class _Blocks:

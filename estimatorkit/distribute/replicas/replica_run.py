@@ -9,48 +9,39 @@ tensors. Steps with equal batches run in a single call on all devices instead (s
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import OutOfRangeError, UnimplementedError, value_error
-from estimatorkit.core.graph import Graph
-from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.replicas.replicas import (
     Replicas,
     StepProposal,
-    different_programs,
     fingerprint,
 )
 from estimatorkit.ops.control.collectives import AXIS, divided
 from estimatorkit.runtime.executor import (
     CompiledSegment,
     HostSegment,
-    Runner,
-    State,
     segment_name,
     to_numpy,
 )
 from estimatorkit.runtime.lower import changed_names, state_names
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
-from estimatorkit.runtime.resource_store import finished
-from estimatorkit.runtime.sharded_rows import ShardedRows
-from estimatorkit.runtime.timeline import Trace
-from estimatorkit.storage.checkpoint import read_checkpoint_parts
-from estimatorkit.storage.checkpoint_format import ShardedTensor
-from estimatorkit.storage.tensor_slice import TensorSlice
+from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla.sharded_rows import ShardedRows
+from estimatorkit.runtime.xla.timeline import Trace
+
+if TYPE_CHECKING:
+    from estimatorkit.distribute.replicas.replica_state import ReplicatedState
 
 _EXCHANGE = "replicas"
 """The name of the device that exchanges are placed on."""
@@ -63,227 +54,23 @@ _APART = 0x9E3779B1
 Values = dict[Any, Any]
 
 
-class ReplicatedState(State):
-    """The state of a session whose graph is run by replicas.
-
-    Args:
-        state: the session's state.
-        replicas: the replicas.
-        shard_rows_above: see `MirroredStrategy`.
-
-    Attributes:
-        sharded: the shapes of the variables that are sharded by rows, by name.
-    """
-
-    def __init__(
-        self, state: State, replicas: Replicas, shard_rows_above: int | None = None
-    ) -> None:
-        super().__init__(state.graph, state.placer, state.held)
-        self.replicas = replicas
-        self.sharded = sharded_shapes(state.graph, shard_rows_above)
-        if self.sharded:  # XLA would initialize them on a single device
-            self.largest_interpreted = sys.maxsize
-
-    def take(self, names: Sequence[str]) -> list[Any]:
-        """The values of `names`, on this process's first device; sharded ones are gathered."""
-        return [
-            self._whole(name, value) if name in self.sharded else self.replicas.here(value)
-            for name, value in zip(names, super().take(names), strict=True)
-        ]
-
-    def take_everywhere(self, names: Sequence[str]) -> list[Any]:
-        """The values of `names`, replicated on all devices, or sharded by rows over them."""
-        found = [
-            self._by_rows(name, value) if name in self.sharded else self.replicas.everywhere(value)
-            for name, value in zip(names, super().take(names), strict=True)
-        ]
-        self.values.update(zip(names, found, strict=True))
-        return found
-
-    def _by_rows(self, name: str, value: Any) -> Any:
-        if self._is_by_rows(value):
-            return value
-        array = np.asarray(finished(value))
-        return self.replicas.row_sharded(lambda start, stop: array[start:stop], array.shape)
-
-    def _is_by_rows(self, value: Any) -> bool:
-        return isinstance(value, jax.Array) and value.sharding == self.replicas.by_rows
-
-    def _whole(self, name: str, value: Any) -> Any:
-        if not self._is_by_rows(value):
-            return value
-        return np.concatenate(self._blocks(name))
-
-    def _blocks(self, name: str) -> list[NDArray[Any]]:
-        """The rows of a sharded variable, by device; those of other processes are gathered."""
-        number = list(self.sharded).index(name)
-        if self.replicas.processes == 1:
-            return self._gathered(number)
-        return self.replicas.ask(number, self._gathered)
-
-    def _gathered(self, number: int) -> list[NDArray[Any]]:
-        """The rows of a sharded variable, by device; a collective that moves one device's rows at a
-        time.
-        """
-        name, shape = list(self.sharded.items())[number]
-        replicas = self.replicas
-        own = replicas.own_rows(self._by_rows(name, super().take([name])[0]), shape[0])
-        if replicas.processes == 1:
-            return own
-        size = -(-shape[0] // replicas.count)
-        found = []
-        for at in range(replicas.count):
-            length = max(min(shape[0] - at * size, size), 0)
-            is_own = 0 <= at - replicas.first < len(own)
-            part = (
-                own[at - replicas.first] if is_own else np.zeros((length, *shape[1:]), own[0].dtype)
-            )
-            found.append(np.asarray(replicas.total([part])[0]) if length else part)
-        return found
-
-    def initial(self, name: str, value: NDArray[Any], device: Any) -> Any:
-        """Transfers a variable's first value to its devices (see `State.initial`)."""
-        if name in self.sharded:
-            return self._by_rows(name, value)
-        return super().initial(name, value, device)
-
-    def put(self, name: str, value: Any) -> None:
-        """Sets the value of a variable."""
-        super().put(name, self._by_rows(name, value) if name in self.sharded else value)
-
-    def to_save(self, names: Sequence[str]) -> list[Any]:
-        """The values of variables, for a checkpoint: sharded ones as the rows of each device."""
-        sharded = [name for name in names if name in self.sharded]
-        others = [name for name in names if name not in self.sharded]
-        found = dict(zip(others, super().to_save(others), strict=True))
-        with self.lock:
-            for name in sharded:
-                parts = [part for part in self._blocks(name) if len(part)]
-                numbered = {f"{name}[{number}]": part for number, part in enumerate(parts)}
-                found[name] = ShardedTensor(0, numbered)
-        return [found[name] for name in names]
-
-    def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
-        """Restores the sharded variables, each device's rows alone (see `State.restore`)."""
-        restored = {name: part for name, part in parts.items() if name in self.sharded}
-        for name, each in restored.items():
-
-            def rows(start: int, stop: int, key: str = each.name) -> Any:
-                return read_checkpoint_parts(path, [TensorSlice(key, 0, start, stop - start)])[0]
-
-            self.put(name, self.replicas.row_sharded(rows, self.sharded[name]))
-        return set(restored)
-
-    def variables_set(self) -> None:
-        """Broadcasts the chief's variables, random counters and input position.
-
-        A collective: all processes must call it, with the same variables initialized. Each process
-        keeps its own rows of sharded variables.
-
-        Raises:
-            UnimplementedError: the graph trains a dynamic embedding table.
-        """
-        self.replicas.gather = self._gathered
-        if self.replicas.processes == 1:
-            return
-        _check_dynamic_tables(self.graph)
-        inputs = {str(name): each for name, each in self.resources.items() if _is_input(each)}
-        own = {op.name for op in self.graph.get_operations() if role_of(op) is Role.VARIABLE}
-        own.difference_update(self.sharded)
-        counters = {
-            name: np.asarray(each).tolist() for name, each in self.random_counters().items()
-        }
-        numbers = {
-            name: [np.dtype(value.dtype).name, list(value.shape)]
-            for name, value in self.values.items()
-            if name in own and np.dtype(value.dtype).kind not in "OSU"
-        }
-        said = [numbers, counters, {name: each.taken for name, each in inputs.items()}]
-        wanted, counters, taken = json.loads(self.replicas.text_of_chief(json.dumps(said)))
-        for name, kind in wanted.items():
-            if numbers.get(name) != kind:
-                raise different_programs(f"variable {name}: {kind} and {numbers.get(name)}")
-        for name, each in inputs.items():
-            if not each.taken:
-                each.skip_elements(taken.get(name, 0))
-        with x64():
-            found = self.replicas.of_chief(dict(zip(wanted, self.take(list(wanted)), strict=True)))
-        self.values.update(found)
-        self.values.update((name, np.array(each, np.uint32)) for name, each in counters.items())
-
-    def runner(
-        self,
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: Sequence[Tensor],
-        optimize: bool = True,
-        elsewhere: Collection[Operation] = frozenset(),
-    ) -> Runner:
-        """The runner of a plan: for all replicas if it has collectives, else local."""
-        plan = _cut_plan(self, fetches, targets, feeds, optimize)
-        if elsewhere or not _exchanges(plan):
-            return super().runner(fetches, targets, feeds, optimize, elsewhere)
-        return ReplicaRunner(plan, self)
-
-
-def sharded_shapes(graph: Graph, above: int | None) -> dict[str, tuple[int, ...]]:
-    """The shapes of the variables of a graph that replicas shard by rows, by name.
-
-    Args:
-        graph: the graph.
-        above: the least number of bytes; None for none.
-    """
-    found: dict[str, tuple[int, ...]] = {}
-    for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES):
-        primary = variable
-        while primary.slot_of is not None:
-            primary = primary.slot_of
-        if all(
-            each.shape.rank and each.shape.is_fully_defined() and not each.dtype.on_host
-            for each in (variable, primary)
-        ):
-            size = primary.shape.num_elements() * primary.dtype.size
-            is_chosen = primary.shard_rows
-            if is_chosen is None:
-                is_chosen = above is not None and size >= above
-            is_part = primary.save_slice_info is not None
-            if is_chosen and not is_part and variable.shape[0] == primary.shape[0]:
-                found[variable.op.name] = tuple(variable.shape.as_list())
-    return found
-
-
-class Elements(Protocol):
-    """The interface of an input for replicas (`data.execution.cursor.Cursor`)."""
-
-    @property
-    def taken(self) -> int:
-        """The number of elements consumed."""
-
-    def skip_elements(self, count: int) -> None:
-        """Skips elements."""
-
-    def unread(self) -> None:
-        """Returns the last element to the input."""
-
-
-def _is_input(resource: Any) -> TypeGuard[Elements]:
-    return hasattr(resource, "skip_elements")
-
-
-def _cut_plan(
-    state: State,
+def cut_plan(
+    state: ProcessState,
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
     feeds: Sequence[Tensor],
     optimize: bool = True,
 ) -> Plan:
+    """Plans a run whose collectives are segments of their own."""
+
     def placer(op: Operation) -> str:
         return _EXCHANGE if role_of(op) in _EXCHANGES else state.placer(op)
 
     return make_plan(state.graph, fetches, targets, feeds, placer, optimize)
 
 
-def _exchanges(plan: Plan) -> list[str]:
+def exchanges_of(plan: Plan) -> list[str]:
+    """The collectives of a plan, as text."""
     return [
         f"{op.name} {[str(tensor) for tensor in op.inputs]}"
         for segment in plan.segments
@@ -310,15 +97,10 @@ class ReplicaRunner:
 
     def __init__(self, plan: Plan, state: ReplicatedState) -> None:
         self.plan = plan
-        self.exchanges = fingerprint(sorted(_exchanges(plan)))
+        self.exchanges = fingerprint(sorted(exchanges_of(plan)))
         self._state = state
         self._replicas = state.replicas
-        known = {tensor: plan.rewriting.value(tensor) for tensor in plan.results}
-        self._constants = {
-            tensor: value
-            for tensor, value in known.items()
-            if value is not None and tensor not in plan.feeds
-        }
+        self._constants = plan.constants
         differing = _differing(plan)
         self._reading: list[HostSegment] = []
         self._get_next: list[Operation] = []
@@ -341,7 +123,7 @@ class ReplicaRunner:
         state: ReplicatedState, fetches: Sequence[Tensor], targets: Sequence[Operation]
     ) -> ReplicaRunner:
         """Plans a run."""
-        return ReplicaRunner(_cut_plan(state, fetches, targets, []), state)
+        return ReplicaRunner(cut_plan(state, fetches, targets, []), state)
 
     def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
         """Runs the plan; returns the fetches of this process's first replica.
@@ -403,7 +185,7 @@ class ReplicaRunner:
 class _OnHost:
     """A host segment, run for each replica in turn."""
 
-    def __init__(self, segment: Segment, state: State) -> None:
+    def __init__(self, segment: Segment, state: ProcessState) -> None:
         self._step = HostSegment(segment, state)
 
     def __call__(self, every: list[Values], counted: int, elements: int) -> None:
@@ -516,24 +298,6 @@ def _rows(values: Sequence[Any], counted: int) -> Any:
     return np.concatenate(arrays[:counted]) if counted else arrays[0][:0]
 
 
-def _check_dynamic_tables(graph: Graph) -> None:
-    """Raises UnimplementedError if the graph trains a dynamic embedding table."""
-    for op in graph.get_operations():
-        if op.type != "EmbeddingRows":
-            continue
-        is_training = registry.constant_value(op.inputs[1])
-        if is_training is None or is_training:
-            raise UnimplementedError.explained(
-                f"the dynamic embedding table {op.attrs['weights']!r} is trained by several "
-                "processes in step, each of which would number new ids in its own order",
-                expected="parameter servers, or several devices of one process",
-                made_at=op.source,
-                hint="a table with rows and hashes needs no numbering: "
-                "EmbeddingTable(rows=1_000_000, hashes=2)",
-                op=op,
-            )
-
-
 def _check_comes_first(segment: Segment, plan: Plan) -> None:
     if not set(segment.inputs) <= set(plan.feeds):
         raise UnimplementedError.explained(
@@ -561,11 +325,11 @@ def _differing(plan: Plan) -> set[Tensor]:
             continue
         row = registry.lookup(op.type)
         inputs = [plan.rewriting.resolve(tensor) for tensor in op.inputs]
-        differs = row.random or (row.where == "host" and not row.pure)
+        differs = row.semantics.random or (row.placement.where == "host" and not row.semantics.pure)
         differs = differs or any(tensor in found for tensor in inputs)
         if not differs:
             continue
-        for position in row.updated_positions(op.attrs):
+        for position in row.semantics.updated_positions(op.attrs):
             if op.inputs[position].dtype is resource:
                 raise _different_values(op, op.inputs[position].op)
         found.update(op.outputs)
@@ -633,4 +397,4 @@ def _own_rows(old: ShardedRows, new: Any) -> Any:
     return new.own if isinstance(new, ShardedRows) else old.with_whole(new).own
 
 
-__all__ = ["ReplicaRunner", "ReplicatedState", "of_replica", "sharded_shapes"]
+__all__ = ["ReplicaRunner", "cut_plan", "exchanges_of", "of_replica"]

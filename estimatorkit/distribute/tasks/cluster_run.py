@@ -38,16 +38,18 @@ from estimatorkit.distribute.tasks.partitions import Partition, Partitions, part
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import HERE, holders
 from estimatorkit.distribute.tasks.task_protocols import Channel, Tasks
-from estimatorkit.runtime.executor import PlanRunner, Runner, State, to_numpy
-from estimatorkit.runtime.placement import Placer
+from estimatorkit.runtime.executor import PlanRunner, to_numpy
+from estimatorkit.runtime.loop import StepLoop, StepSpec
 from estimatorkit.runtime.plan import Plan, make_plan
 from estimatorkit.runtime.resource_store import ResourceStore
-from estimatorkit.runtime.timeline import Trace
+from estimatorkit.runtime.state import ProcessState, Runner
+from estimatorkit.runtime.xla.placement import Placer, available
+from estimatorkit.runtime.xla.timeline import Trace
 from estimatorkit.storage.checkpoint_format import RemoteTensor
 from estimatorkit.storage.tensor_slice import TensorSlice
 
 
-class ClusterState(State):
+class ClusterState(ProcessState):
     """The state of a session of a cluster; variables on other tasks are accessed remotely.
 
     Attributes:
@@ -57,7 +59,8 @@ class ClusterState(State):
     """
 
     def __init__(self, graph: Graph, placer: Placer, held: ResourceStore, cluster: Tasks) -> None:
-        super().__init__(graph, placer, held)
+        # Another session's values may be anywhere.
+        super().__init__(graph, placer, held, len(available()) > 1)
         self.cluster = cluster
         self.begun: set[str] = set()
         self._began_with = [cluster.generation]  # one with the states of functions' bodies
@@ -91,7 +94,7 @@ class ClusterState(State):
             for each in list(used.values()):
                 each.close()
 
-        left = self.time_left
+        left = self.cancellation.time_left
         timer = None if left is None else threading.Timer(left, close)
         if timer is not None:
             timer.start()
@@ -162,6 +165,10 @@ class ClusterState(State):
         self.placer.report(ops, placer.described)
         return ClusterRunner(parts, self, optimize)
 
+    def step_loop(self, spec: StepSpec) -> StepLoop:
+        """The loop of many steps."""
+        return self.cluster.step_loop(self, spec)
+
     def own_plan(self, part: Partition, whole: Partitions, optimize: bool = True) -> Plan:
         """The plan of a partition of this process."""
         every = {op for level in whole.levels for each in level for op in each.ops}
@@ -188,7 +195,7 @@ class ClusterState(State):
         """The state for a function's body: the same variables, in the same run."""
         inner = ClusterState(graph, self.placer, self.held, self.cluster)
         inner.compilations, inner.begun = self.compilations, self.begun
-        inner.cancelled, inner._in_use, inner._run = self.cancelled, self._in_use, self._run
+        inner.cancellation, inner._in_use = self.cancellation, self._in_use
         inner._began_with = self._began_with
         return inner
 
@@ -397,12 +404,14 @@ class RemotePart:
         self.task = part.task
         every = [each for op in part.ops for each in (op, *operations_within(op))]
         rows = [registry.lookup(op.type) for op in every]
-        self.waits = any(row.holder for row in rows)
+        self.waits = any(row.placement.holder for row in rows)
         self.place = state.cluster.placer.described(part.ops[-1])
         self.last = part.ops[-1].name
         types = Counter(op.type for op in part.ops)
         self.label = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
-        self._random = [op.name for op, row in zip(every, rows, strict=True) if row.random]
+        self._random = [
+            op.name for op, row in zip(every, rows, strict=True) if row.semantics.random
+        ]
         self._graph = SerializedPartition.of(part, self.gives, state.placer.soft, optimize)
         self._state = state
         self._known = -1
@@ -425,7 +434,7 @@ class RemotePart:
         arrays = [np.asarray(values[tensor]) for tensor in self.takes]
         channel.ask("run", {**header, "programs": [self.named(channel)]}, arrays)
 
-    def answer(self, channel: Channel, values: dict[Any, Any], state: State) -> None:
+    def answer(self, channel: Channel, values: dict[Any, Any], state: ProcessState) -> None:
         """Waits for its outputs."""
         found = channel.answer(state.raise_if_cancelled)
         values.update(zip(self.gives, found, strict=True))

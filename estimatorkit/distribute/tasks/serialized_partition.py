@@ -6,11 +6,10 @@ queues are the task's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimatorkit.core import registry
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import UnimplementedError
@@ -100,21 +99,11 @@ class SerializedPartition:
             {name: (*op.source,) for name, op in _with_functions(needed)},
         )
 
-    def load(
-        self, register_all: Callable[[], Any]
-    ) -> tuple[Graph, list[Tensor], list[Tensor], list[Operation]]:
-        """Deserializes the graph, feeds, fetches and targets.
-
-        Args:
-            register_all: called if op types are not registered yet.
-        """
+    def load(self) -> tuple[Graph, list[Tensor], list[Tensor], list[Operation]]:
+        """Deserializes the graph, feeds, fetches and targets."""
         from tensorboard.compat.proto.graph_pb2 import GraphDef
 
         graph_def = GraphDef.FromString(self.graph_def)
-        bodies = [node for function in graph_def.library.function for node in function.node_def]
-        types = {node.op for node in (*graph_def.node, *bodies)}
-        if types.difference(registry.registered_types()):
-            register_all()
         graph = Graph()
         with graph.as_default():
             import_graph_def(graph_def, name="", trusted=True)

@@ -23,9 +23,10 @@ from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer, task_name
 from estimatorkit.distribute.tasks.token import cluster_token
-from estimatorkit.runtime.placement import Placer
+from estimatorkit.runtime.loop import StepLoop, StepSpec
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.targets import Target
+from estimatorkit.runtime.xla.placement import Placer
 
 _logger = logging.getLogger("estimatorkit")
 
@@ -85,9 +86,11 @@ class TaskCluster:
 
     def open_state(self, graph: Graph, placer: Placer, held: ResourceStore) -> ClusterState:
         """The state of a new session on these tasks."""
-        state = ClusterState(graph, placer, held, self)
-        state.step_loop = ClusterLoop
-        return state
+        return ClusterState(graph, placer, held, self)
+
+    def step_loop(self, state: ClusterState, spec: StepSpec) -> StepLoop:
+        """The loop of many steps on these tasks."""
+        return ClusterLoop(state, spec)
 
     def channel(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Any:
         """Acquires a channel to a task, waiting until it has started.

@@ -62,7 +62,7 @@ class TaskPlacer:
                 several tasks without holding functions.
         """
         row = registry.lookup(op.type)
-        if row.colocate_with_input and role_of(op.inputs[0].op) is Role.READ:
+        if row.placement.colocate_with_input and role_of(op.inputs[0].op) is Role.READ:
             return self(op.inputs[0].op)
         places = self._places(op)
         if not places:
@@ -116,7 +116,7 @@ def holders(op: Operation) -> list[Operation]:
     """The handles of an operation's resources: variables, queues, tables."""
     found = [tensor.op for tensor in op.inputs if tensor.dtype is resource]
     for each in (op, *operations_within(op)):
-        names = each.attrs.get(registry.lookup(each.type).holder, ())
+        names = each.attrs.get(registry.lookup(each.type).placement.holder, ())
         for name in (names,) if isinstance(names, str) else names:
             handle = each.graph.find_operation(name)
             if handle is not None:
@@ -127,7 +127,7 @@ def holders(op: Operation) -> list[Operation]:
 def is_of_this_process(op: Operation) -> bool:
     """Whether an operation uses objects that cannot be serialized."""
     return any(
-        registry.lookup(each.type).client_only
+        registry.lookup(each.type).placement.client_only
         or any(_is_in_memory(value) for name, value in each.attrs.items() if name[0] != "_")
         for each in (op, *operations_within(op))
     )

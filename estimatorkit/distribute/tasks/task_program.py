@@ -12,10 +12,11 @@ import numpy as np
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
-from estimatorkit.runtime.executor import PlanRunner, State
-from estimatorkit.runtime.placement import Placer, available
+from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
 from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla.placement import Placer, available
 
 
 class Program:
@@ -30,13 +31,12 @@ class Program:
     """
 
     def __init__(self, part: SerializedPartition, held: ResourceStore) -> None:
-        graph, fed, fetched, targets = part.load(_register_all)
+        graph, fed, fetched, targets = part.load()
         self._part = part
         self._held = held
         self._given = [name for name in part.inputs if name not in part.kept]
         self.takes = len(self._given)
-        self._state = State(graph, Placer(part.soft), held)
-        self._state.several_devices = len(available()) > 1
+        self._state = ProcessState(graph, Placer(part.soft), held, len(available()) > 1)
         self._reads = _numbers_read(graph, fetched, targets, fed)
         plan = make_plan(graph, fetched, targets, fed, self._state.placer, part.optimize)
         self._runner = PlanRunner(plan, self._state)
@@ -63,7 +63,7 @@ class Program:
         if self._reads:
             found = self._state.read(self._reads)
         else:
-            with self._state.watched(over):
+            with self._state.cancellation.watched(over):
                 found = self._runner.compute(fed, waits=waits)
         values = dict(zip(self._part.outputs, found, strict=True))
         if self._part.last:
@@ -87,10 +87,6 @@ def _numbers_read(
     handles = [tensor.op.inputs[0].op for tensor in fetched if tensor.op.inputs]
     are_numbers = all(handle.attrs["shape"].rank == 0 for handle in handles)
     return [handle.name for handle in handles] if are_numbers else []
-
-
-def _register_all() -> None:
-    import estimatorkit.op_types  # noqa: F401  (with the layers above this one)
 
 
 def program_name(part: SerializedPartition) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import TaskPlacer
+from estimatorkit.runtime.loop import StepLoop, StepSpec
 
 ENDED = "the chief has ended the training"
 
@@ -83,6 +84,9 @@ class Tasks(Protocol):
 
     def give_back(self, task: str, channel: Channel) -> None:
         """Returns a working channel to the pool."""
+
+    def step_loop(self, state: Any, spec: StepSpec) -> StepLoop:
+        """The loop of many steps of a `ClusterState` on these tasks."""
 
     def clear(self) -> None:
         """Clears the shared resources of the other tasks."""

@@ -88,7 +88,7 @@ def _consumers(tensor: Tensor) -> list[Operation]:
 def words_for(tensor: Tensor) -> list[Any]:
     """Words of the graph's vocabularies for a string tensor."""
     reached = [tensor]
-    for each in reached:  # grows on the way
+    for each in reached:  # grows during the traversal
         for op in _consumers(each):
             found = next(_vocabularies(op, op.inputs.index(each)), None)
             if found is not None:
@@ -99,7 +99,7 @@ def words_for(tensor: Tensor) -> list[Any]:
 
 def _vocabularies(op: Operation, position: int) -> Iterator[NDArray[Any]]:
     attrs = [op.attrs]
-    for kind in op.attrs.get("parts", ()):  # several look-ups in one operation
+    for kind in op.attrs.get("parts", ()):  # several lookups in one operation
         if position in kind[1]:
             attrs.append(kind[2])
     for each in attrs:

@@ -273,8 +273,12 @@ def is_allowed(op_type: str) -> bool:
     if op_type in _IMPURE_BUT_SAFE:
         return True
     row = registry.lookup(op_type)
-    on_host = row.where == "host"
-    return not row.effects and (row.pure or not on_host) and not (on_host and row.context)
+    on_host = row.placement.where == "host"
+    return (
+        not row.semantics.effects
+        and (row.semantics.pure or not on_host)
+        and not (on_host and row.placement.context)
+    )
 
 
 def check_graph(path: Path, graph_def: Any) -> None:
@@ -283,10 +287,9 @@ def check_graph(path: Path, graph_def: Any) -> None:
     Raises:
         DataLossError: there is one.
     """
-    known = set(registry.registered_types())
     nodes = [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]
     for node in nodes:
-        if node.op not in known or not is_allowed(node.op):
+        if registry.find(node.op) is None or not is_allowed(node.op):
             damaged(
                 path,
                 f"operation {node.name!r:.200} is of a type that no exported model has",
@@ -301,7 +304,7 @@ def check_graph(path: Path, graph_def: Any) -> None:
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 damaged(path, f"attribute {key!r} of {node.name!r} is malformed", received=error)
             for text in texts:
-                if text in known and not is_allowed(text):
+                if registry.find(text) is not None and not is_allowed(text):
                     damaged(path, f"attribute {key!r} of {node.name!r} names {text!r}")
 
 

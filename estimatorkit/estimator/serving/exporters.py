@@ -395,7 +395,7 @@ def _remove_oldest(folder: Path, exported: Any, keep: int) -> None:
         exported: the result of the estimator's `export_saved_model`.
     """
     newest = None
-    if isinstance(exported, (str, bytes, os.PathLike)):  # other estimators may return others
+    if isinstance(exported, (str, bytes, os.PathLike)):  # others may return anything
         newest = os.path.basename(os.fsdecode(exported))
     written = _exports(folder)
     order = sorted(_versions(folder), key=lambda each: (each.name != newest, each not in written))

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ from estimatorkit.logger import logger
 from estimatorkit.ops.tables.embedding_rows import drop_unused_rows
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.executor import PlanRunner
+from estimatorkit.runtime.local_state import LocalState
 from estimatorkit.runtime.plan import make_plan
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_beside
@@ -632,9 +633,9 @@ def _model(session: Session, fetches: list[Tensor], feeds: list[Tensor]) -> Call
     plan = make_plan(session.graph, fetches, [], feeds, session.state.placer)
     ops = [op for segment in plan.segments if segment.place == "device" for op in segment.ops]
     rows = [registry.lookup(op.type) for op in ops]
-    if all(row.numpy_kernel is not None and not row.random for row in rows):
+    if all(row.numpy_kernel is not None and not row.semantics.random for row in rows):
         plan = plan.with_on_host(ops)
-    runner = PlanRunner(plan, session.state)
+    runner = PlanRunner(plan, cast(LocalState, session.state))  # models are exported by one process
     return lambda *given: runner.run(given)
 
 

@@ -49,7 +49,7 @@ class Signature:
         method: the method of servers, such as 'tensorflow/serving/predict'.
         inputs: dtype and shape by input.
         outputs: dtype and shape by output.
-        pads: by input of a variable number of values, what it can be padded with.
+        pads: padding values, by input of a variable number of values.
         general: the same signature of a graph that takes any shapes, or None.
     """
 

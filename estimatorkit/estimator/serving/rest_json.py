@@ -27,7 +27,7 @@ from estimatorkit.train.saving import saved_model_constants as constants
 
 _BYTES_SUFFIX = "_bytes"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_MOST_DIMENSIONS = 32  # NumPy's arrays have at most 64
+_MOST_DIMENSIONS = 32  # NumPy arrays have at most 64 dimensions
 
 
 class RequestError(ValueError):
@@ -118,13 +118,13 @@ def predict_inputs(content: Mapping[str, Any], signature: Signature) -> tuple[di
 
 
 def _input(signature: Signature, key: str, value: Any) -> Any:
-    """A decoded value of an input, with what stands for null in its dtype."""
+    """A decoded value of an input, with null replaced by the missing value of its dtype."""
     dtype, _ = signature.inputs.get(key, (None, None))
     return _decoded(value, None if dtype is None else _missing(dtype))
 
 
 def _missing(dtype: DType) -> Any:
-    """What stands for null; among integers, the id that feature columns ignore."""
+    """The value that replaces null; for integers, the id that feature columns ignore."""
     if dtype is string:
         return b""
     if dtype.is_floating:

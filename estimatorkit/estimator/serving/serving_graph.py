@@ -25,7 +25,6 @@ from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import OpError, value_error
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.platforms import portable
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -36,8 +35,10 @@ from estimatorkit.interop.graphdef import graph_def_of_operations, node_def_of
 from estimatorkit.ops.nn.nearest_neighbors import BUILD
 from estimatorkit.ops.tables.lookup_tables import TableSpec
 from estimatorkit.ops.tables.tables import host_table
-from estimatorkit.runtime.executor import CompiledSegment, HostSegment, State, segment_name
+from estimatorkit.runtime.executor import CompiledSegment, HostSegment, segment_name
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
+from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla.platforms import portable
 from estimatorkit.storage import tensor_proto
 
 LARGE_ARRAY = 1024
@@ -111,7 +112,7 @@ def make_serving_graph(
     return _Writer(session, plan, values, batches, modules).write(feeds, fetches)
 
 
-def _segment_inputs(plan: Plan, state: State, fed: Sequence[Any]) -> dict[Tensor, Any]:
+def _segment_inputs(plan: Plan, state: ProcessState, fed: Sequence[Any]) -> dict[Tensor, Any]:
     """The inputs of device segments, for one set of inputs."""
     values: dict[Any, Any] = dict(zip(plan.feeds, fed, strict=True))
     devices = [number for number, each in enumerate(plan.segments) if each.place == "device"]
@@ -236,9 +237,9 @@ class _Writer:
     def _copy_variable_named(self, op: Operation) -> None:
         """Copies the variable that an operation reads by its name: the ids of a dynamic table.
 
-        Other holders may have a shared name, which is no operation's.
+        Other holders may have a shared name, which no operation has.
         """
-        name = op.attrs.get(registry.lookup(op.type).holder)
+        name = op.attrs.get(registry.lookup(op.type).placement.holder)
         if not isinstance(name, str) or name not in self._operations:
             return
         if role_of(op.graph.get_operation_by_name(name)) is Role.VARIABLE:
@@ -327,7 +328,7 @@ class _Writer:
         for variable in segment.reads:
             attrs = self._session.graph.get_operation_by_name(variable).attrs
             shape = attrs["shape"]
-            if not shape.is_fully_defined():  # it no longer changes
+            if not shape.is_fully_defined():  # immutable from now on
                 shape = np.shape(self._session.state.values[variable])
             taken.append(_abstract([*shape], attrs["dtype"]))
         function = jax.jit(polymorphic_function(segment))

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
+from estimatorkit.core.registry import folding
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.math.elementwise import CAST
 from estimatorkit.runtime.lower import interpret
@@ -51,7 +52,7 @@ def _on_symbols(segment: Segment) -> dict[Operation, Callable[..., Any]]:
         row = registry.lookup(op.type)
         given = [tensor for tensor in op.inputs if segment.rewriting.resolve(tensor) in reached]
         measures = op.type in _MEASURES
-        if not (given or measures) or row.random or len(op.outputs) != 1:
+        if not (given or measures) or row.semantics.random or len(op.outputs) != 1:
             continue
         instead[op] = partial(_run, op, row)
         if measures or row.foldable:
@@ -74,7 +75,7 @@ def _run(op: Operation, row: registry.OpDef, *inputs: Any) -> Any:
     known = all(isinstance(each, (np.ndarray, np.generic)) for each in inputs)
     if not any(map(_is_symbolic, inputs)):
         if known and row.foldable:
-            return registry.in_numpy(row, inputs, attrs, op.outputs)[0]
+            return folding.in_numpy(row, inputs, attrs, op.outputs)[0]
         return row.kernel(*inputs, **attrs)
     if op.type in _TAKE_SHAPES:
         return _TAKE_SHAPES[op.type](*inputs, **attrs).astype(dtype.numpy_dtype)

@@ -19,7 +19,6 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from estimatorkit.core.errors import explain
 from estimatorkit.experiment.columns import VocabularyFile
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.estimators import WarmStart
@@ -116,13 +115,11 @@ def image_of(
     files = [found for name in names if _is_copied(name) for found in _matching(name)]
     context = Path(os.path.commonpath([path.parent, *(each.parent for each in files)]))
     if context == Path(context.anchor):
-        raise ConfigurationError(
-            explain(
-                f"{config}: the data are in another part of the file system",
-                expected="data files near the experiment, which Docker is sent together with it",
-                received=files[0],
-                hint=f"or keep them on the claim that the tasks share: {SHARED}/data/...",
-            )
+        raise ConfigurationError.explained(
+            f"{config}: the data are in another part of the file system",
+            expected="data files near the experiment, which Docker is sent together with it",
+            received=files[0],
+            hint=f"or keep them on the claim that the tasks share: {SHARED}/data/...",
         )
     extras = ["arrow"]  # tasks talk by Arrow Flight
     if any("://" in name for name in names):
@@ -168,12 +165,10 @@ def _is_copied(name: str) -> bool:
 def _matching(name: str) -> list[Path]:
     found = sorted(glob.glob(name, recursive=True))
     if not found:
-        raise DataError(
-            explain(
-                f"{os.path.relpath(name)}: no such file",
-                expected="a file that is copied into the image",
-                hint=f"or one on the claim that the tasks share: {SHARED}/data/...",
-            )
+        raise DataError.explained(
+            f"{os.path.relpath(name)}: no such file",
+            expected="a file that is copied into the image",
+            hint=f"or one on the claim that the tasks share: {SHARED}/data/...",
         )
     return [Path(os.path.normpath(each)) for each in found]
 
@@ -185,13 +180,11 @@ def _check_relative(config: Path, changes: tuple[str, ...], names: list[str]) ->
     for name in names:
         given = next((each for each in written if str(Path(each).expanduser()) == name), None)
         if given is not None:
-            raise ConfigurationError(
-                explain(
-                    f"{config.name}: {given} is a place on this machine",
-                    expected="a path relative to the experiment's folder, which the image has too",
-                    received=given,
-                    hint=f"or keep it on the claim that the tasks share: {SHARED}/data/...",
-                )
+            raise ConfigurationError.explained(
+                f"{config.name}: {given} is a place on this machine",
+                expected="a path relative to the experiment's folder, which the image has too",
+                received=given,
+                hint=f"or keep it on the claim that the tasks share: {SHARED}/data/...",
             )
 
 
@@ -209,10 +202,8 @@ def _check_warm_start(experiment: Experiment) -> None:
     given = getattr(experiment.estimator, "warm_start_from", None)
     folder = given.ckpt_to_initialize_from if isinstance(given, WarmStart) else given
     if folder is not None and _is_copied(folder):
-        raise ConfigurationError(
-            explain(
-                f"estimator.warm_start_from: the tasks do not have {folder}",
-                expected=f"a model on the claim that they share, below {SHARED}",
-                received=folder,
-            )
+        raise ConfigurationError.explained(
+            f"estimator.warm_start_from: the tasks do not have {folder}",
+            expected=f"a model on the claim that they share, below {SHARED}",
+            received=folder,
         )

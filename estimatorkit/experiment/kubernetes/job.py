@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from estimatorkit.core.errors import explain
 from estimatorkit.experiment.errors import ConfigurationError
 
 SHARED = "/shared"
@@ -103,37 +102,31 @@ def dns_name(text: str) -> str:
 
 def _check_name(option: str, name: str, most: int) -> None:
     if not re.fullmatch(_NAME, name) or len(name) > most:
-        raise ConfigurationError(
-            explain(
-                f"{option} {name}: not a valid Kubernetes name",
-                expected=f"lower-case letters, digits and '-', a letter first, {most} at most",
-                received=f"{name!r} ({len(name)} characters)",
-                hint=f"{option} {dns_name(name)}",
-            )
+        raise ConfigurationError.explained(
+            f"{option} {name}: not a valid Kubernetes name",
+            expected=f"lower-case letters, digits and '-', a letter first, {most} at most",
+            received=f"{name!r} ({len(name)} characters)",
+            hint=f"{option} {dns_name(name)}",
         )
 
 
 def _check_image(image: str) -> None:
     if not re.fullmatch(_IMAGE + _DIGEST, image):
         small = image.lower()
-        raise ConfigurationError(
-            explain(
-                f"--image {image}: not a valid image name",
-                expected="registry.example.com/team/name:tag, the name in small letters",
-                received=repr(image),
-                hint=f"--image {small}" if re.fullmatch(_IMAGE + _DIGEST, small) else None,
-            )
+        raise ConfigurationError.explained(
+            f"--image {image}: not a valid image name",
+            expected="registry.example.com/team/name:tag, the name in small letters",
+            received=repr(image),
+            hint=f"--image {small}" if re.fullmatch(_IMAGE + _DIGEST, small) else None,
         )
 
 
 def _check_cpu(cpu: str) -> None:
     if not re.fullmatch(_CPU, cpu) or not re.search("[1-9]", cpu):
-        raise ConfigurationError(
-            explain(
-                f"--cpu {cpu}: not a valid number of cores",
-                expected="2, 0.5, or thousandths of a core, 500m",
-                received=repr(cpu),
-            )
+        raise ConfigurationError.explained(
+            f"--cpu {cpu}: not a valid number of cores",
+            expected="2, 0.5, or thousandths of a core, 500m",
+            received=repr(cpu),
         )
 
 
@@ -146,24 +139,20 @@ def _check_size(option: str, size: str) -> None:
     if number and number[0].strip("0."):
         letter = unit[0].upper() if unit else "G"
         hint = f"{option} {number[0]}{letter}i"
-    raise ConfigurationError(
-        explain(
-            f"{option} {size}: not a valid Kubernetes quantity",
-            expected="a number and Ki, Mi, Gi, Ti (powers of 1024) or k, M, G, T (of 1000)",
-            received=repr(size),
-            hint=hint,
-        )
+    raise ConfigurationError.explained(
+        f"{option} {size}: not a valid Kubernetes quantity",
+        expected="a number and Ki, Mi, Gi, Ti (powers of 1024) or k, M, G, T (of 1000)",
+        received=repr(size),
+        hint=hint,
     )
 
 
 def _check_folder(model_dir: str) -> None:
     path = PurePosixPath(model_dir)
     if not path.is_relative_to(SHARED) or path == PurePosixPath(SHARED) or ".." in path.parts:
-        raise ConfigurationError(
-            explain(
-                f"--model-dir {model_dir}: not on the claim that the tasks share",
-                expected=f"a folder below {SHARED}",
-                received=repr(model_dir),
-                hint=f"--model-dir {SHARED}/runs/{path.name or 'model'}",
-            )
+        raise ConfigurationError.explained(
+            f"--model-dir {model_dir}: not on the claim that the tasks share",
+            expected=f"a folder below {SHARED}",
+            received=repr(model_dir),
+            hint=f"--model-dir {SHARED}/runs/{path.name or 'model'}",
         )

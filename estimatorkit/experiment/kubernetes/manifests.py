@@ -203,7 +203,7 @@ def _trainjob(job: Job) -> Manifest:
     pod = {
         "metadata": {"labels": _labels(job)},
         "spec": {
-            "serviceAccountName": job.name,  # a patch cannot refuse its token; the account does
+            "serviceAccountName": job.name,  # a patch cannot refuse its token, but the account does
             "terminationGracePeriodSeconds": _GRACE_SECS,
             "securityContext": _pod_security(),
             "containers": [node],

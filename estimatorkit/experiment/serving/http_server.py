@@ -149,7 +149,7 @@ class ModelServer:
         made = socket.socket(family)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((self.options.host, self.options.port))
-        made.listen(_BACKLOG)  # requests may come before `serve_forever`
+        made.listen(_BACKLOG)  # requests may arrive before `serve_forever`
         return made
 
     @property

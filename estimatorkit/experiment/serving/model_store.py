@@ -112,7 +112,7 @@ class ModelStore:
             loaded.close()
             raise
         with self._lock:
-            # A version that is dropped is freed after the last request that uses it.
+            # A dropped version is freed after the last request that uses it.
             kept = {each: self._held[each] for each in self._held if each in self.labels.values()}
             self._held = {**kept, version: loaded}
         logger.info("serving version %d of %s", version, self.name)

@@ -1,7 +1,7 @@
 """Trials of an experiment by Ray Tune, on the machines of a cluster.
 
 Ray Tune runs the trials and ends bad ones by its median rule; Optuna, by Ray's adapter, chooses
-the settings in the study of the folder, so that searches of both kinds go on with each other's
+the settings in the study of the folder, so that searches of both kinds continue each other's
 trials. The folder has to be on storage that all machines share.
 """
 
@@ -46,7 +46,7 @@ def tune(
     Args:
         trials: how many in all; those of an earlier search with the same settings count.
         address: of the cluster, such as ray://head:10001 or auto; 'local' starts one here.
-        restart: keep an earlier search beside the new one.
+        restart: keep an earlier search next to the new one.
         show: gets each trial that has ended.
 
     Returns:
@@ -125,7 +125,7 @@ class _RayTrial:
         self._tell = report
 
     def report(self, value: float, step: int) -> None:
-        """Tells Ray the value."""
+        """Reports the value to Ray."""
         self._tell({_METRIC: value})
 
     def should_prune(self) -> bool:

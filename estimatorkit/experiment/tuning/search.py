@@ -2,7 +2,7 @@
 
 Optuna chooses the settings (TPE, Bergstra et al. 2011) and ends trials that are worse than the
 median of the earlier ones at the same evaluation. A study with a folder is a journal file there, so
-that a search goes on after it was killed, and several processes share it.
+that a killed search can resume, and several processes share it.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class Search:
 
 
 class Report(EvaluationHook):
-    """Tells a trial's evaluations to the study, and ends the trial if they are bad.
+    """Reports a trial's evaluations to the study, and ends the trial if they are bad.
 
     As a hook of `train_and_evaluate` it reports the metric of the evaluation `label`, or of the
     first that comes; a function with a loop of its own calls it with each value.

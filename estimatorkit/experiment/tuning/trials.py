@@ -17,7 +17,6 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from estimatorkit.core.errors import explain
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.experiment import document, earlier_run, runner, tables
 from estimatorkit.experiment.errors import ConfigurationError
@@ -76,7 +75,7 @@ def tune(
     Args:
         trials: how many in all; those of an earlier search with the same settings count.
         processes: how many run at once.
-        restart: keep an earlier search beside the new one.
+        restart: keep an earlier search next to the new one.
         show: gets each trial that has ended.
 
     Returns:
@@ -94,11 +93,9 @@ def tune(
             search.suggest(current_settings(experiment))
             _run_in_processes(folder, search, trials, processes, show)
     except Timeout:
-        raise ConfigurationError(
-            explain(
-                f"{folder}: another search is running there",
-                hint="wait for it, or use another name=... or --model-dir",
-            )
+        raise ConfigurationError.explained(
+            f"{folder}: another search is running there",
+            hint="wait for it, or use another name=... or --model-dir",
         ) from None
     return search, write_best(folder, search)
 
@@ -110,12 +107,10 @@ def prepare(folder: Path, experiment: Experiment, restart: bool) -> None:
         ConfigurationError: see `tune`.
     """
     if not experiment.tune:
-        raise ConfigurationError(
-            explain(
-                "there is nothing to search",
-                expected="settings by their dotted names, and their values",
-                hint="tune: {train.batch_size: {choice: [32, 128]}}",
-            )
+        raise ConfigurationError.explained(
+            "there is nothing to search",
+            expected="settings by their dotted names, and their values",
+            hint="tune: {train.batch_size: {choice: [32, 128]}}",
         )
     path = folder / EXPERIMENT
     if path.is_file() and (restart or not (folder / "journal.log").is_file()):
@@ -124,13 +119,11 @@ def prepare(folder: Path, experiment: Experiment, restart: bool) -> None:
         differences = earlier_run.differences(path, experiment)
         if differences:
             name, old, new = differences[0]
-            raise ConfigurationError(
-                explain(
-                    f"{folder}: the search there is of another experiment",
-                    expected=f"the settings of {path}",
-                    received=f"{name}: {new} (there {old})",
-                    hint="--restart begins a new search and keeps the old one beside it",
-                )
+            raise ConfigurationError.explained(
+                f"{folder}: the search there is of another experiment",
+                expected=f"the settings of {path}",
+                received=f"{name}: {new} (there {old})",
+                hint="--restart begins a new search and keeps the old one beside it",
             )
     folder.mkdir(parents=True, exist_ok=True)
     write_durably(path, dump_experiment(experiment).encode())
@@ -180,7 +173,7 @@ def _run_in_processes(
 
 
 def work(folder: Path, trials: int, index: int) -> None:
-    """Runs trials in this process; what it logs goes to a file in the folder."""
+    """Runs trials in this process, which logs to a file in the folder."""
     sys.stderr = (folder / f"process-{index}.log").open("a", encoding="utf-8", buffering=1)
     logger.setLevel(logging.ERROR)
     experiment = load_experiment(folder / EXPERIMENT)
@@ -190,7 +183,7 @@ def work(folder: Path, trials: int, index: int) -> None:
 
 
 def run_trial(folder: Path, experiment: Experiment, settings: Settings, report: Report) -> None:
-    """Trains with some settings in a folder of its own, and reports its evaluations."""
+    """Trains with some settings in a separate folder, and reports the evaluations."""
     chosen = selection(experiment)
     name = f"trial-{report.number}"
     overrides = [_override(key, value) for key, value in settings.items()]

@@ -1,7 +1,7 @@
-"""`AddLoss` and `AddMetric`: layers by which a functional model has losses and metrics of its own.
+"""`AddLoss` and `AddMetric`: layers that hold a functional model's own losses and metrics.
 
 `model.add_loss(tensor)` makes one of them a part of the model's network, so that the tensor is
-computed anew, and added, each time the model is called: on batches, in another model, in a copy.
+computed again, and added, each time the model is called: on batches, in another model, in a copy.
 Names and configs are those of Keras's files.
 """
 

@@ -120,7 +120,7 @@ def _metric(value: Any, custom_objects: Mapping[str, Any] | None) -> Any:
 
     named = isinstance(value, str) and get_registered_object(value, custom_objects) is None
     if named and value.lower() in ("accuracy", "acc", "crossentropy", "ce"):
-        return value  # which one depends on the outputs
+        return value  # the function depends on the outputs
     found = metrics.deserialize(value, custom_objects)
     return value if named else found
 

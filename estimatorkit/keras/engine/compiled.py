@@ -104,7 +104,7 @@ def weights_of_classes(y_true: Any, class_weight: Mapping[int, float]) -> Tensor
             hint="encode the labels as numbers, and give weights by these numbers",
         )
     count = int(max(class_weight, default=-1)) + 1
-    table = np.ones(count + 1, np.float32)  # the last is that of all other classes
+    table = np.ones(count + 1, np.float32)  # the last is the weight of all other classes
     for key, weight in class_weight.items():
         table[int(key)] = weight
     if one_hot:

@@ -26,7 +26,7 @@ class Batches:
 
     Attributes:
         dataset: elements `(x,)`, `(x, y)` or `(x, y, weights)`.
-        steps: batches per epoch; None if only the end of the data tells.
+        steps: batches per epoch; None if unknown until the end of the data.
         once: whether the data is iterated once, each epoch consuming the next `steps` batches.
         on_epoch_end: called after each epoch.
         samples, batch_size: of arrays, the number of examples and that of a batch.
@@ -40,7 +40,7 @@ class Batches:
     batch_size: int | None = None
 
     def place(self, index: int) -> dict[str, int]:
-        """What callbacks are told of a batch: its index, and its size if that is known."""
+        """The logs that callbacks receive for a batch: its index, and its size if known."""
         if self.samples is None or self.batch_size is None:
             return {"batch": index}
         left = self.batch_size if self.once else self.samples - index * self.batch_size
@@ -100,7 +100,7 @@ def as_arrays(value: Any) -> Any:
 
     As in Keras, a numeric DataFrame becomes a matrix; with strings it becomes a dict of columns.
     """
-    if type(value) not in (dict, tuple):  # whose parts are opened below, each by itself
+    if type(value) not in (dict, tuple):  # the parts of these are opened separately below
         opened = open_frames(value)
         if isinstance(opened, Mapping) and not isinstance(value, Mapping):
             columns = [np.asarray(each) for each in opened.values()]
@@ -232,9 +232,9 @@ def _of_generator(generator: Any, steps: int | None, what: str) -> Batches:
     except StopIteration as error:
         raise ValueError(f"{what}(): the generator has yielded nothing.") from error
 
-    elements = itertools.chain([first], map(_tuple_of, generator))  # the first once, too
+    elements = itertools.chain([first], map(_tuple_of, generator))  # without losing the first
     dataset = Dataset.from_generator(lambda: elements, output_signature=_signature(first))
-    if steps is not None and what != "fit":  # what comes after is for the next call
+    if steps is not None and what != "fit":  # later batches are for the next call
         dataset = dataset.take(steps)
     return Batches(dataset, steps, once=True)
 

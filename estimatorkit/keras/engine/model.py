@@ -135,15 +135,15 @@ class Model(ModelFiles, ModelStructure):
             )
         if run_eagerly:
             raise ValueError("compile(): run_eagerly=True: models run as graphs here")
-        map_leaves(losses.get, loss)  # raises where a name is unknown
+        map_leaves(losses.get, loss)  # raises if the name is unknown
         with self.graph.as_default():
             chosen = optimizers.get(optimizer)
             if self.compute_dtype == "float16" and not isinstance(chosen, LossScaleOptimizer):
-                chosen = LossScaleOptimizer(chosen)  # gradients of 16 bits vanish without
+                chosen = LossScaleOptimizer(chosen)  # without it, 16-bit gradients vanish
         self._compiled = training.Compiled(
             self, chosen, loss, metrics, loss_weights, weighted_metrics
         )
-        if self._network is not None:  # raises where they do not fit the outputs
+        if self._network is not None:  # raises if they do not match the outputs
             self._compiled.names_for(
                 self.output_names_of(self._network.outputs), self._network.output_tensors
             )
@@ -197,14 +197,14 @@ class Model(ModelFiles, ModelStructure):
         with self._as_compiled() if kind == "train" else nullcontext():
             step = self._steps.get(key())
             if step is None:
-                step = training.Step(self, spec, kind, class_weight)  # which may build layers
+                step = training.Step(self, spec, kind, class_weight)  # may build layers
                 self._steps[key()] = step
             return step
 
     @contextmanager
     def _as_compiled(self) -> Iterator[None]:
         """While it is entered, the layers are trainable that were so at `compile`: a generator's
-        model freezes its discriminator, which goes on training by itself.
+        model freezes its discriminator, which continues to train on its own.
         """
         changed = [each for each in self._trainable_as_compiled if each[0]._trainable != each[1]]
         for each, was in changed:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Operation, Tensor
@@ -30,7 +31,7 @@ from estimatorkit.layers.engine.configured import plain
 
 _CONSTANT = "_CONSTANT_VALUE"
 _TENSOR = "__keras_tensor__"
-_VERSION = "2.15.0"  # whose form this is
+_VERSION = "2.15.0"  # of Keras, whose format this is
 
 
 # -- layers by name
@@ -124,7 +125,7 @@ def config_of(model: Any) -> dict[str, Any]:
     if isinstance(model, Sequential):
         config: dict[str, Any] = {"name": model.name}
         config["layers"] = [describe(each) for each in model._parts()]
-        if model._features is not None:  # what no InputLayer tells
+        if model._features is not None:  # not known from any InputLayer
             config["build_input_features"] = {
                 key: [each.shape.as_list(), each.dtype.name]
                 for key, each in model._features.items()
@@ -212,7 +213,7 @@ class _Describer:
         call = record_of(tensor.graph).calls.get(tensor)
         if call is not None and isinstance(call.layer, InputLayer):
             config = call.layer.get_config()
-        else:  # a tensor inside of another model
+        else:  # a tensor inside another model
             name = f"{name}_input"
             shape = tuple(tensor.shape.as_list())
             config = {"batch_input_shape": shape, "dtype": tensor.dtype.name, "sparse": False}
@@ -244,7 +245,7 @@ class _Describer:
         }
 
     def _ends(self, structure: Any) -> Any:
-        if isinstance(structure, Tensor) or hasattr(structure, "_components"):
+        if isinstance(structure, Tensor) or is_composite(structure):
             return [self._places[structure]]
         return map_structure(lambda tensor: self._places[tensor], structure)
 
@@ -260,11 +261,11 @@ class _Describer:
         }
 
         def entry(value: Any) -> list[Any]:
-            if isinstance(value, Tensor) or hasattr(value, "_components"):
+            if isinstance(value, Tensor) or is_composite(value):
                 return [*self._place(value, call), rest]
             return [_CONSTANT, -1, plain_value(value, call.layer.name), rest]
 
-        if isinstance(first, Tensor) or hasattr(first, "_components"):
+        if isinstance(first, Tensor) or is_composite(first):
             return [entry(first)]
         return map_structure(entry, first)
 

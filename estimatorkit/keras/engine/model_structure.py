@@ -192,7 +192,7 @@ class ModelStructure(Layer):
             is_tensor = isinstance(value, Tensor)
             return builtin_ops.placeholder(value.dtype, value.shape) if is_tensor else value
 
-        # By a call on placeholders, as by hand, but of the dtypes that are known here.
+        # By a call on placeholders, as a user would, but with the dtypes known here.
         shapes = map_structure(lambda value: getattr(value, "shape", None), inputs)
         self._run_build(lambda _: self.call(map_structure(alike, inputs)), shapes)
 

@@ -35,11 +35,11 @@ def summary(
 
     Args:
         model: a built model.
-        line_length: characters of a line; 65, or 98 where layers are not simply one after another.
+        line_length: characters of a line; 65, or 98 if layers are not a plain sequence.
         positions: where columns end, in characters or as parts of a line.
         print_fn: takes each line; `print` by default.
         expand_nested: whether the layers of models within are shown.
-        show_trainable: whether a column says which layers are trained.
+        show_trainable: whether a column shows which layers are trained.
         layer_range: names, or regular expressions, of the first and the last layer to show.
 
     Raises:

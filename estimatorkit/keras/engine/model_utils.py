@@ -38,7 +38,7 @@ def multi_gpu_model(*args: Any, **kwargs: Any) -> NoReturn:
     """Not supported: TensorFlow 2.4 removed it.
 
     Raises:
-        NotImplementedError: always; the message says what to use instead.
+        NotImplementedError: always; the message names a replacement.
     """
     raise NotImplementedError(
         explain(

@@ -1,7 +1,7 @@
 """`Network`: the layers between a functional model's inputs and outputs.
 
 The graph is traced back from the outputs by layer calls (`layers.engine.call_record`); an operation
-outside of layers is a step of its own. Applying a network calls its layers again in order, for
+outside layers is a separate step. Applying a network calls its layers again in order, for
 training, for evaluation, or in another graph.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core import registry
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten, map_structure
@@ -47,11 +48,11 @@ class Network:
         self.outputs = _only(outputs)
         self.input_tensors: list[Any] = flatten(inputs)
         self.output_tensors: list[Any] = flatten(outputs)
-        # Of sparse tensors their parts, each a tensor of the graph.
+        # Sparse tensors are replaced by their components, each a tensor of the graph.
         self._input_parts: list[Tensor] = flatten(inputs, True)
         for what, tensors in (("Inputs", self.input_tensors), ("Output", self.output_tensors)):
             for tensor in tensors:
-                if not isinstance(tensor, Tensor) and not hasattr(tensor, "_components"):
+                if not isinstance(tensor, Tensor) and not is_composite(tensor):
                     raise ValueError(
                         f"{what} tensors to a Model must be tensors. Found: {tensor!r}"
                     )
@@ -123,7 +124,7 @@ class Network:
                     made_at=output.op.source,
                 )
         found = {id(step): step for step in order}
-        depths = self._depths(order)  # steps of one depth follow each other as in Keras
+        depths = self._depths(order)  # steps of equal depth keep Keras's order
         return [found[key] for key in sorted(depths, key=lambda key: -depths[key]) if key in found]
 
     def _depths(self, steps: Sequence[Step]) -> dict[int, int]:

@@ -43,8 +43,8 @@ _log = logging.getLogger("estimatorkit")
 _HDF5_SUFFIXES = (".h5", ".hdf5")
 _FILE_SUFFIXES = (*_HDF5_SUFFIXES, ".keras", ".safetensors", ".zip")
 _ZIP, _HDF5 = b"PK", b"\x89HDF\r\n\x1a\n"
-_MOST_MEMBERS = 10_000  # of a zip
-_CHECKPOINT = "model"  # the folder's name inside of temporary folders
+_MOST_MEMBERS = 10_000  # the first bytes of a zip file
+_CHECKPOINT = "model"  # the folder's name inside temporary folders
 
 
 def _contents_of(

@@ -30,8 +30,8 @@ class Sequential(Model):
     def __init__(self, layers: Sequence[Any] | None = None, name: str | None = None) -> None:
         super().__init__(name=name)
         self._members: list[Layer] = []
-        self._features: dict[str, TensorSpec] | None = None  # what came in a dict, when built
-        self._is_guess = False  # whether the data may say more of the inputs' shape
+        self._features: dict[str, TensorSpec] | None = None  # dict inputs seen when built
+        self._is_guess = False  # whether data may refine the input shape
         self.supports_masking = True
         given = layers if isinstance(layers, (list, tuple)) or layers is None else [layers]
         for layer in given or ():
@@ -80,7 +80,7 @@ class Sequential(Model):
         except ValueError:
             if not self._is_guess:
                 raise
-            # The layer may need a length, which the data has: it will be connected then.
+            # The layer may need a dimension that only the data has: it is connected then.
             self._members = self.layers
             self._network, self.built, self._is_guess = None, False, False
 
@@ -109,7 +109,7 @@ class Sequential(Model):
         self._steps = {}
         if network is None:
             return
-        if self.layers:  # what stands before may be part of other models, and called there too
+        if self.layers:  # preceding layers may be part of other models, and called there, too
             self._set_network(network.inputs, network.steps[len(self.layers) - 1].outputs)
         else:
             self.built = False

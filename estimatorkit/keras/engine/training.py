@@ -8,6 +8,7 @@ allow (`train.training.CheckedLoop`). Log names and weighting follow TensorFlow 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,28 +48,20 @@ if TYPE_CHECKING:
 _MOST_STEPS = 1 << 30
 
 
+@dataclass(eq=False, repr=False)
 class Compiled:
     """The arguments of `Model.compile`, and the steps built from them."""
 
-    def __init__(
-        self,
-        model: Model,
-        optimizer: Any,
-        loss: Any,
-        metrics: Any,
-        loss_weights: Any,
-        weighted_metrics: Any,
-    ) -> None:
-        self.model = model
-        self.optimizer = optimizer
-        self.loss = loss
-        self.given_metrics = metrics
-        self.given_loss_weights = loss_weights
-        self.given_weighted_metrics = weighted_metrics
-        self.metric_objects: list[Any] = []
-        self.added_metrics: dict[tuple[int, str], Any] = {}
-        self._losses: CompiledLoss | None = None
-        self._metrics: CompiledMetrics | None = None
+    model: Model
+    optimizer: Any
+    loss: Any
+    given_metrics: Any
+    given_loss_weights: Any
+    given_weighted_metrics: Any
+    metric_objects: list[Any] = field(default_factory=list)
+    added_metrics: dict[tuple[int, str], Any] = field(default_factory=dict)
+    _losses: CompiledLoss | None = None
+    _metrics: CompiledMetrics | None = None
 
     def losses_and_metrics(self, names: Sequence[str]) -> tuple[CompiledLoss, CompiledMetrics]:
         """The losses and metrics for outputs of these names."""
@@ -168,7 +161,7 @@ class Step:
             with collecting_step_checks() as self._checks:
                 if kind != "predict":
                     self._make_losses(x, y, weight, outputs, scope, kind, class_weight)
-            if kind != "train":  # where the gradients wait for them
+            if kind != "train":  # in training they run with the gradients
                 self._targets += _operations(scope.updates)
         if finalized:
             self._graph.finalize()
@@ -202,7 +195,7 @@ class Step:
                 hint="give one to compile(loss=...), or call add_loss in a layer",
             )
         self._data_nan = DataNaNWarning(total, {"x": x, "y": y, "sample_weight": weight})
-        # A mean over the batches, of losses that are means over labels by the number of these.
+        # A mean over batches; losses that average over labels are weighted by the number of labels.
         labeled = [each for each, loss in zip(truths, losses.losses, strict=True) if loss]
         batch = array.shape(labeled[0])[0] if labeled else None
         for name, value in [("loss", total), *named]:
@@ -347,43 +340,39 @@ def _operations(made: Sequence[Any]) -> list[Operation]:
     return [each.op if isinstance(each, Tensor) else each for each in made]
 
 
+@dataclass(eq=False)
 class _Fit:
     """The state of a running `fit`: its position, callbacks and validation.
 
-    Args:
-        epochs: the end of the range of epochs.
-        epoch: the first epoch.
+    Attributes:
+        _epochs: the end of the range of epochs.
+        _epoch: the epoch, at first the first one.
+        _begun: whether this epoch runs a batch even if a callback stops it.
+        _done: the steps of this epoch.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        batches: Batches,
-        step: Step,
-        callbacks: Any,
-        validate: Callable[[int], Mapping[str, Any]] | None,
-        epochs: int,
-        epoch: int,
-    ) -> None:
-        self._model = model
-        self._batches = batches
-        self._step = step
-        self._callbacks = callbacks
-        self._validate = validate
-        self._epochs = epochs
-        self._epoch = epoch
-        self._first = epoch
-        self._begun = False  # whether this epoch has a batch, whatever its callbacks say
-        self._done = 0  # steps of this epoch
-        self._logs: dict[str, float] = {}
-        self._singly = callbacks.wants_batches
-        # Without anybody to ask between them, epochs follow each other within one call.
+    _model: Model
+    _batches: Batches
+    _step: Step
+    _callbacks: Any
+    _validate: Callable[[int], Mapping[str, Any]] | None
+    _epochs: int
+    _epoch: int
+    _begun: bool = False
+    _done: int = 0
+    _logs: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        batches = self._batches
+        self._first = self._epoch
+        self._singly = self._callbacks.wants_batches
+        # Without batch callbacks in between, several epochs run in one call.
         self._repeats = not batches.once and batches.on_epoch_end is None and batches.steps
         self._ahead = (
             bool(self._repeats or batches.once)
-            and validate is None
+            and self._validate is None
             and batches.steps is not None
-            and not callbacks.wants_epochs
+            and not self._callbacks.wants_epochs
         )
 
     def run(self) -> None:
@@ -441,7 +430,7 @@ class _Fit:
         self._begun = True
         self._done = 0
         self._callbacks.on_epoch_begin(self._epoch)
-        if not self._ahead:  # a validation uses the metrics too
+        if not self._ahead:  # validation uses the metrics, too
             self._step.reset(self._batches.steps or 0)
         if not self._repeats and not self._batches.once:
             self._step.start(self._batches.dataset, self._epoch - self._first)
@@ -511,7 +500,7 @@ def _one_pass(
 
     Args:
         singly: whether each batch is a separate call.
-        begin: called with the index of the next batch, and what is told of it.
+        begin: called with the index of the next batch, and its logs.
     """
     step.start(batches.dataset)
     loop = step.ready()

@@ -130,7 +130,7 @@ def give_values(
         model: the model.
         stored: the layers of a file.
         by_name: whether layers are found by name, otherwise in order.
-        skip_mismatch: whether layers of other shapes are left out.
+        skip_mismatch: whether to skip layers of other shapes.
 
     Raises:
         ValueError: layers, weights or shapes do not fit.

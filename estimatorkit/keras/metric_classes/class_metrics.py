@@ -9,7 +9,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32, int64
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.keras.metric_classes.metric import Metric, StreamingMetric
+from estimatorkit.keras.metric_classes.metric import StreamingMetric
 from estimatorkit.layers.metrics.classes import matrix_of, mean_overlap
 from estimatorkit.layers.weighting import broadcast
 from estimatorkit.ops.array import array, filling, indexing
@@ -23,7 +23,7 @@ class IoU(StreamingMetric):
         num_classes: the number of classes.
         target_class_ids: the classes to average over.
         name, dtype: see `Metric`.
-        ignore_class: a label whose examples are left out.
+        ignore_class: a label whose examples are excluded.
         sparse_y_true, sparse_y_pred: whether labels and predictions are class indices; otherwise
             the class is the argmax along `axis`.
         axis: the axis of the classes.
@@ -81,20 +81,6 @@ class IoU(StreamingMetric):
     def value(self, *sums: Tensor) -> Tensor:
         return mean_overlap(sums[0], self.target_class_ids)
 
-    def get_config(self) -> dict[str, Any]:
-        own = {
-            "num_classes": self.num_classes,
-            "target_class_ids": self.target_class_ids,
-            "ignore_class": self.ignore_class,
-            "sparse_y_true": self.sparse_y_true,
-            "sparse_y_pred": self.sparse_y_pred,
-            "axis": self.axis,
-        }
-        return {**super().get_config(), **own}
-
-    def _config_without(self, *keys: str) -> dict[str, Any]:
-        return {key: each for key, each in IoU.get_config(self).items() if key not in keys}
-
 
 class MeanIoU(IoU):
     """`IoU` averaged over all classes; arguments as for `IoU`."""
@@ -111,9 +97,6 @@ class MeanIoU(IoU):
     ) -> None:
         rest = (ignore_class, sparse_y_true, sparse_y_pred, axis)
         super().__init__(num_classes, range(num_classes), name, dtype, *rest)
-
-    def get_config(self) -> dict[str, Any]:
-        return self._config_without("target_class_ids")
 
 
 class BinaryIoU(IoU):
@@ -139,10 +122,6 @@ class BinaryIoU(IoU):
         decided = elementwise.greater_equal(guesses, self.threshold)
         return super().sums(y_true, elementwise.cast(decided, int64), sample_weight)
 
-    def get_config(self) -> dict[str, Any]:
-        own = {"target_class_ids": self.target_class_ids, "threshold": self.threshold}
-        return {**Metric.get_config(self), **own}
-
 
 class OneHotIoU(IoU):
     """`IoU` for one-hot labels; arguments as for `IoU`, where predictions are scores by default."""
@@ -160,9 +139,6 @@ class OneHotIoU(IoU):
         rest = (ignore_class, False, sparse_y_pred, axis)
         super().__init__(num_classes, target_class_ids, name, dtype, *rest)
 
-    def get_config(self) -> dict[str, Any]:
-        return self._config_without("sparse_y_true")
-
 
 class OneHotMeanIoU(MeanIoU):
     """`MeanIoU` for one-hot labels; arguments as for `OneHotIoU`."""
@@ -178,9 +154,6 @@ class OneHotMeanIoU(MeanIoU):
     ) -> None:
         rest = (ignore_class, False, sparse_y_pred, axis)
         super().__init__(num_classes, name, dtype, *rest)
-
-    def get_config(self) -> dict[str, Any]:
-        return self._config_without("sparse_y_true", "target_class_ids")
 
 
 def _of_outputs(
@@ -210,7 +183,7 @@ class FBetaScore(StreamingMetric):
 
     Args:
         average: None for a score per class; 'macro' for their mean, 'weighted' for their mean
-            weighted by the number of labels, 'micro' for the score over all classes together.
+            weighted by the number of labels, 'micro' for the score over all classes.
         beta: how much more recall counts than precision.
         threshold: predictions above it are positive; by default, the highest of each example is.
         name, dtype: see `Metric`.
@@ -277,10 +250,6 @@ class FBetaScore(StreamingMetric):
             )
         return scores if self.average is None else reduce.reduce_mean(scores)
 
-    def get_config(self) -> dict[str, Any]:
-        own = {"average": self.average, "beta": self.beta, "threshold": self.threshold}
-        return {**super().get_config(), **own}
-
 
 class F1Score(FBetaScore):
     """`FBetaScore` with beta = 1: the harmonic mean of precision and recall."""
@@ -293,9 +262,6 @@ class F1Score(FBetaScore):
         dtype: Any = None,
     ) -> None:
         super().__init__(average, 1.0, threshold, name, dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {key: each for key, each in super().get_config().items() if key != "beta"}
 
 
 class R2Score(StreamingMetric):
@@ -357,12 +323,3 @@ class R2Score(StreamingMetric):
         adjusted = 1.0 - (1.0 - scores) * (n - 1.0) / free
         enough = elementwise.greater(free + filling.zeros_like(scores), 0.0)
         return indexing.where(enough, adjusted, scores)
-
-    def get_config(self) -> dict[str, Any]:
-        own = {"class_aggregation": self.class_aggregation, "num_regressors": self.num_regressors}
-        return {**super().get_config(), **own}
-
-
-CLASSES: tuple[type[Metric], ...] = (
-    *(BinaryIoU, F1Score, FBetaScore, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU, R2Score),
-)

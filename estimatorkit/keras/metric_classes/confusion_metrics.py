@@ -15,7 +15,7 @@ from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.keras.metric_classes.metric import Metric, StreamingMetric
+from estimatorkit.keras.metric_classes.metric import StreamingMetric
 from estimatorkit.layers.metrics.curves import areas
 from estimatorkit.layers.metrics.thresholds import Counts, counts_at, even_thresholds
 from estimatorkit.layers.weighting import broadcast, match_ranks
@@ -171,8 +171,7 @@ class _Ratio(_AtThresholds):
         return self._one_or_all(_share(*sums))
 
     def get_config(self) -> dict[str, Any]:
-        own = {"thresholds": self.init_thresholds, "top_k": self.top_k, "class_id": self.class_id}
-        return {**super().get_config(), **own}
+        return {**super().get_config(), "thresholds": self.init_thresholds}
 
 
 class Precision(_Ratio):
@@ -247,8 +246,9 @@ class _Constrained(_AtThresholds):
         return reduce.reduce_max(indexing.where(enough, wanted, filling.zeros_like(wanted)))
 
     def get_config(self) -> dict[str, Any]:
-        own = {"class_id": self.class_id, "num_thresholds": self.num_thresholds}
-        return {**super().get_config(), **own, self._argument: self._least}
+        config = super().get_config()
+        shared = {name: config.pop(name) for name in ("class_id", "num_thresholds")}
+        return {**config, **shared, self._argument: self._least}
 
 
 class SensitivityAtSpecificity(_Constrained):
@@ -306,7 +306,7 @@ class PrecisionAtRecall(_Constrained):
 
     Args:
         recall: the least recall, in [0, 1].
-        num_thresholds: the number of evenly spaced thresholds to try; 1 stands for 0.5.
+        num_thresholds: the number of evenly spaced thresholds to try; 1 means 0.5.
         class_id: the only class to consider; all by default.
         name, dtype: see `Metric`.
 
@@ -445,22 +445,6 @@ class AUC(_AtThresholds):
         return elementwise.div_no_nan(reduce.reduce_sum(each * weights), reduce.reduce_sum(weights))
 
     def get_config(self) -> dict[str, Any]:
-        own = {
-            "num_thresholds": self.num_thresholds,
-            "curve": self.curve,
-            "summation_method": self.summation_method,
-            "multi_label": self.multi_label,
-            "num_labels": self.num_labels,
-            "label_weights": self.label_weights,
-            "from_logits": self._from_logits,
-        }
-        if self._own_thresholds:
-            own["thresholds"] = self.thresholds[1:-1]
-        return {**super().get_config(), **own}
-
-
-CLASSES: tuple[type[Metric], ...] = (
-    *(AUC, FalseNegatives, FalsePositives, Precision, PrecisionAtRecall, Recall),
-    *(RecallAtPrecision, SensitivityAtSpecificity, SpecificityAtSensitivity, TrueNegatives),
-    TruePositives,
-)
+        config = super().get_config() | {"from_logits": self._from_logits}
+        thresholds = config.pop("thresholds")[1:-1]
+        return config | ({"thresholds": thresholds} if self._own_thresholds else {})

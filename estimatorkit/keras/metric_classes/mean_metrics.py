@@ -14,7 +14,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras import crossentropy, error_functions
 from estimatorkit.keras.loss import as_columns, masked_weights
 from estimatorkit.keras.metric_classes import metric_functions
-from estimatorkit.keras.metric_classes.metric import Metric, StreamingMetric
+from estimatorkit.keras.metric_classes.metric import StreamingMetric
 from estimatorkit.layers.metrics.streaming import weighted_sums
 from estimatorkit.layers.weighting import broadcast, match_ranks, remove_squeezable_dimensions
 from estimatorkit.ops.array import filling
@@ -45,7 +45,7 @@ class _OfValues(StreamingMetric):
                 convert_to_tensor(weights, dtype_hint=self._dtype, name="weights"), self._dtype
             )
             rank, wanted = weights.shape.rank, tensor.shape.rank
-            if rank and wanted == 0:  # one value of the whole batch counts once for each weight
+            if rank and wanted == 0:  # a single value for the whole batch counts once per weight
                 tensor = tensor * filling.ones_like(weights)
             elif rank and wanted is not None and rank < wanted - 1:
                 tensor = type(self)._drop(tensor, list(range(rank, wanted)))
@@ -151,7 +151,7 @@ class MeanMetricWrapper(Mean):
         return super().update_state(values, masked_weights(values, guesses, sample_weight))
 
     def _cast(self, tensor: Tensor) -> Tensor:
-        # Not where it is of that dtype: a loss looks for the softmax that made it.
+        # Unchanged if it has the dtype: a loss looks for the softmax that produced it.
         return tensor if tensor.dtype is self._dtype else elementwise.cast(tensor, self._dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -182,9 +182,6 @@ class MeanRelativeError(Mean):
         guesses.shape.assert_is_compatible_with(truth.shape)
         errors = elementwise.div_no_nan(elementwise.abs(truth - guesses), scale)
         return super().update_state(errors, sample_weight)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "normalizer": self.normalizer}
 
 
 class RootMeanSquaredError(Mean):
@@ -220,92 +217,73 @@ class _Plain(MeanMetricWrapper):
     """
 
     _function: ClassVar[Callable[..., Tensor]]
-    _default: ClassVar[str | None] = None
+    _default: ClassVar[str]
+
+    def __init_subclass__(
+        cls, function: Callable[..., Tensor] | None = None, name: str | None = None
+    ) -> None:
+        super().__init_subclass__()
+        if function is not None:
+            cls._function, cls._default = staticmethod(function), name or function.__name__
 
     def __init__(self, name: str | None = None, dtype: Any = None) -> None:
-        kind = type(self)
-        super().__init__(kind._function, name or kind._default or kind._function.__name__, dtype)
+        super().__init__(self._function, name or self._default, dtype)
 
 
-class Accuracy(_Plain):
+class Accuracy(_Plain, function=metric_functions.accuracy):
     """How often predictions equal labels."""
 
-    _function = staticmethod(metric_functions.accuracy)
 
-
-class CategoricalAccuracy(_Plain):
+class CategoricalAccuracy(_Plain, function=metric_functions.categorical_accuracy):
     """How often the class with the highest score is the one with the highest label."""
 
-    _function = staticmethod(metric_functions.categorical_accuracy)
 
-
-class SparseCategoricalAccuracy(_Plain):
+class SparseCategoricalAccuracy(
+    _Plain, function=metric_functions.sparse_categorical_matches, name="sparse_categorical_accuracy"
+):
     """How often the class with the highest score is the label."""
 
-    _function = staticmethod(metric_functions.sparse_categorical_matches)
-    _default = "sparse_categorical_accuracy"
 
-
-class MeanSquaredError(_Plain):
+class MeanSquaredError(_Plain, function=error_functions.mean_squared_error):
     """The mean squared error."""
 
-    _function = staticmethod(error_functions.mean_squared_error)
 
-
-class MeanAbsoluteError(_Plain):
+class MeanAbsoluteError(_Plain, function=error_functions.mean_absolute_error):
     """The mean absolute error."""
 
-    _function = staticmethod(error_functions.mean_absolute_error)
 
-
-class MeanAbsolutePercentageError(_Plain):
+class MeanAbsolutePercentageError(_Plain, function=error_functions.mean_absolute_percentage_error):
     """The mean absolute error in percent of the labels."""
 
-    _function = staticmethod(error_functions.mean_absolute_percentage_error)
 
-
-class MeanSquaredLogarithmicError(_Plain):
+class MeanSquaredLogarithmicError(_Plain, function=error_functions.mean_squared_logarithmic_error):
     """The mean squared error of logarithms."""
 
-    _function = staticmethod(error_functions.mean_squared_logarithmic_error)
 
-
-class LogCoshError(_Plain):
+class LogCoshError(_Plain, function=error_functions.log_cosh, name="logcosh"):
     """The mean of log(cosh(error))."""
 
-    _function = staticmethod(error_functions.log_cosh)
-    _default = "logcosh"
 
-
-class Poisson(_Plain):
+class Poisson(_Plain, function=error_functions.poisson):
     """The mean Poisson loss, for predictions that are expected counts."""
 
-    _function = staticmethod(error_functions.poisson)
 
-
-class KLDivergence(_Plain):
+class KLDivergence(
+    _Plain, function=error_functions.kl_divergence, name="kullback_leibler_divergence"
+):
     """The mean Kullback-Leibler divergence between distributions."""
 
-    _function = staticmethod(error_functions.kl_divergence)
-    _default = "kullback_leibler_divergence"
 
-
-class Hinge(_Plain):
+class Hinge(_Plain, function=error_functions.hinge):
     """The mean hinge loss."""
 
-    _function = staticmethod(error_functions.hinge)
 
-
-class SquaredHinge(_Plain):
+class SquaredHinge(_Plain, function=error_functions.squared_hinge):
     """The mean squared hinge loss."""
 
-    _function = staticmethod(error_functions.squared_hinge)
 
-
-class CategoricalHinge(_Plain):
+class CategoricalHinge(_Plain, function=error_functions.categorical_hinge):
     """The mean hinge loss for several classes."""
-
-    _function = staticmethod(error_functions.categorical_hinge)
 
 
 class BinaryAccuracy(MeanMetricWrapper):
@@ -424,13 +402,3 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
     ) -> None:
         rest = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
         super().__init__(crossentropy.sparse_categorical_crossentropy, name, dtype, **rest)
-
-
-CLASSES: tuple[type[Metric], ...] = (
-    *(Accuracy, BinaryAccuracy, BinaryCrossentropy, CategoricalAccuracy, CategoricalCrossentropy),
-    *(CategoricalHinge, CosineSimilarity, Hinge, KLDivergence, LogCoshError, Mean),
-    *(MeanAbsoluteError, MeanAbsolutePercentageError, MeanMetricWrapper, MeanRelativeError),
-    *(MeanSquaredError, MeanSquaredLogarithmicError, MeanTensor, Poisson, RootMeanSquaredError),
-    *(SparseCategoricalAccuracy, SparseCategoricalCrossentropy, SparseTopKCategoricalAccuracy),
-    *(SquaredHinge, Sum, TopKCategoricalAccuracy),
-)

@@ -1,4 +1,4 @@
-"""What a metric of Keras is: `Metric`, and `StreamingMetric`, which is sums and a formula of them.
+"""Keras metrics: `Metric`, and `StreamingMetric`, which is a formula of sums.
 
 A metric's variables are neither trainable nor in checkpoints: their collections are LOCAL_VARIABLES
 and METRIC_VARIABLES, so that the start of each evaluation resets them. `update_state` gives an
@@ -26,13 +26,14 @@ from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers import initializers
+from estimatorkit.layers.engine.arguments import kept_arguments
 from estimatorkit.layers.engine.call_record import MetricCall, record_of
 from estimatorkit.layers.metrics.streaming import metric_variable, variables_of
 
 
 @dataclass
 class _InGraph:
-    """What a metric has in one graph."""
+    """A metric's variables and tensors in one graph."""
 
     scope: str | None = None
     variables: list[Variable] = field(default_factory=list)
@@ -214,7 +215,8 @@ class Metric:
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments from which `from_config` creates an equal metric."""
-        return {"name": self._name, "dtype": self.dtype}
+        own = kept_arguments(self, Metric, ("name", "dtype"))
+        return {"name": self._name, "dtype": self.dtype, **own}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Metric:
@@ -284,12 +286,12 @@ def _tensors(method: Callable[..., Any]) -> Callable[..., Any]:
 class StreamingMetric(Metric):
     """Base class of metrics that are computed from sums over examples.
 
-    Subclasses define `sums`, what a batch adds to each sum, and `value`, the metric given the sums.
+    Subclasses define `sums`, a batch's contribution to each sum, and `value`, the metric.
     The sums are attributes: `metric.total` is the variable of that name in the default graph.
     """
 
     def sums(self, y_true: Any, y_pred: Any, sample_weight: Any) -> Mapping[str, Tensor]:
-        """Returns what a batch adds to each sum, by the sum's name."""
+        """Returns a batch's contribution to each sum, by the sum's name."""
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def value(self, *sums: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Accuracies as functions, as `tf.keras.metrics`: one value per example, 1 where it is right."""
+"""Accuracies as functions, as `tf.keras.metrics`: one value per example, 1 if it is correct."""
 
 from __future__ import annotations
 

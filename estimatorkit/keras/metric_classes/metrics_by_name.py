@@ -12,58 +12,47 @@ from typing import Any
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras import losses
-from estimatorkit.keras.crossentropy import (
-    binary_crossentropy,
-    categorical_crossentropy,
-    sparse_categorical_crossentropy,
-)
 from estimatorkit.keras.loss import Loss, plain_config
 from estimatorkit.keras.metric_classes import (
     class_metrics,
     confusion_metrics,
     mean_metrics,
+    metric_functions as functions,
     ranking_metrics,
 )
 from estimatorkit.keras.metric_classes.mean_metrics import MeanMetricWrapper
 from estimatorkit.keras.metric_classes.metric import Metric
-from estimatorkit.keras.metric_classes.metric_functions import (
-    accuracy,
-    binary_accuracy,
-    categorical_accuracy,
-    cosine_proximity,
-    sparse_categorical_accuracy,
-    sparse_top_k_categorical_accuracy,
-    top_k_categorical_accuracy,
-)
-from estimatorkit.layers.serialization import Registry
+from estimatorkit.layers.serialization import Registry, classes_in
 
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     **losses.FUNCTIONS,
     **{
         each.__name__: each
         for each in (
-            *(accuracy, binary_accuracy, categorical_accuracy, sparse_categorical_accuracy),
-            *(sparse_top_k_categorical_accuracy, top_k_categorical_accuracy, cosine_proximity),
+            functions.accuracy,
+            functions.binary_accuracy,
+            functions.categorical_accuracy,
+            functions.cosine_proximity,
+            functions.sparse_categorical_accuracy,
+            functions.sparse_top_k_categorical_accuracy,
+            functions.top_k_categorical_accuracy,
         )
     },
-    **{
-        "acc": accuracy,
-        "ACC": accuracy,
-        "cosine": cosine_proximity,
-        "cosine_similarity": cosine_proximity,
-    },
+    **dict.fromkeys(("acc", "ACC"), functions.accuracy),
+    **dict.fromkeys(("cosine", "cosine_similarity"), functions.cosine_proximity),
 }
 """Functions by their names; of the cosine, that which is greater where vectors are nearer."""
 
-_CLASSES = (
-    *(*class_metrics.CLASSES, *confusion_metrics.CLASSES),
-    *(*mean_metrics.CLASSES, *ranking_metrics.CLASSES),
-)
-_REGISTRY = Registry("metric function", {**FUNCTIONS, **{each.__name__: each for each in _CLASSES}})
+_CLASSES = {
+    name: kind
+    for module in (class_metrics, confusion_metrics, mean_metrics, ranking_metrics)
+    for name, kind in classes_in(module.__name__, Metric).items()
+}
+_REGISTRY = Registry("metric function", {**FUNCTIONS, **_CLASSES})
 
 
 def get(identifier: Any) -> Any:
-    """Returns the metric that an identifier stands for.
+    """Resolves an identifier to a metric.
 
     Args:
         identifier: None, a name ('mse', 'AUC'), a config, a function or a `Metric`.
@@ -106,19 +95,25 @@ def deserialize(
 
 
 _BY_LABELS = {
-    "accuracy": (binary_accuracy, sparse_categorical_accuracy, categorical_accuracy),
+    "accuracy": (
+        functions.binary_accuracy,
+        functions.sparse_categorical_accuracy,
+        functions.categorical_accuracy,
+    ),
     "crossentropy": (
-        *(binary_crossentropy, sparse_categorical_crossentropy, categorical_crossentropy),
+        losses.binary_crossentropy,
+        losses.sparse_categorical_crossentropy,
+        losses.categorical_crossentropy,
     ),
 }
 _SHORT = {"acc": "accuracy", "ce": "crossentropy"}
 
 
 def as_metric(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
-    """Returns the metric that an element of `metrics` in a model's `compile` stands for.
+    """Resolves an element of `metrics` in a model's `compile` to a metric.
 
     Args:
-        identifier: see `get`. 'accuracy' ('acc') and 'crossentropy' ('ce') stand for the variant
+        identifier: see `get`. 'accuracy' ('acc') and 'crossentropy' ('ce') mean the variant
             for two classes, class indices or one-hot labels, depending on the shapes.
         y_true, y_pred: labels and predictions, or their shapes.
 

@@ -99,9 +99,6 @@ class _Ranking(Metric):
         held: tuple[Variable, Any] = metrics[self, "lists"]
         return held
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "k": self.k, "group": self.group}
-
 
 class GroupAUC(_Ranking):
     """The mean of the groups' AUC weighted by their impressions (`metrics.group_auc`).
@@ -120,9 +117,6 @@ class GroupAUC(_Ranking):
         self, group: str | None = None, name: str | None = "group_auc", dtype: Any = None
     ) -> None:
         super().__init__(None, group, name, dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {key: each for key, each in super().get_config().items() if key != "k"}
 
 
 class NDCG(_Ranking):
@@ -226,12 +220,3 @@ class CalibrationByBucket(StreamingMetric):
 
     def value(self, *sums: Tensor) -> Tensor:
         return elementwise.cast(click_models.bucket_rows(*sums), self._dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "num_buckets": self.num_buckets}
-
-
-CLASSES: tuple[type[Metric], ...] = (
-    *(Calibration, CalibrationByBucket, GroupAUC, HitRate, ListRecall, MeanAveragePrecision),
-    *(MeanReciprocalRank, NDCG, NormalizedCrossEntropy),
-)

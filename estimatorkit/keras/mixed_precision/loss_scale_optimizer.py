@@ -147,7 +147,8 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
         if isinstance(self._optimizer, Optimizer):
             if global_step is not None:
                 self._optimizer.iterations = global_step
-            # Here, not in the branch of finite gradients: that would be part of their names.
+            # Created here, not in the branch for finite gradients, whose scope would become part of
+            # their names.
             self._optimizer.build(
                 [variable for gradient, variable in pairs if gradient is not None]
             )

@@ -56,9 +56,9 @@ class SGD(RuleOptimizer):
     ) -> None:
         super().__init__(name, **kwargs)
         self.nesterov = nesterov
-        self._rule = optimizer_rules.GRADIENT_DESCENT
+        self._rule = optimizer_rules.gradient_descent
         if _is_used(momentum):
-            self._rule = keras_rules.NESTEROV_MOMENTUM if nesterov else keras_rules.MOMENTUM
+            self._rule = keras_rules.nesterov_momentum if nesterov else keras_rules.momentum
         self._set_hypers(kwargs, learning_rate=learning_rate, momentum=momentum)
 
     def _coefficients(self, dtype: DType) -> dict[str, Any]:
@@ -101,9 +101,9 @@ class RMSprop(RuleOptimizer):
         super().__init__(name, **kwargs)
         self.epsilon, self.centered = epsilon or EPSILON, centered
         if _is_used(momentum):
-            rules = (optimizer_rules.RMS_PROP, optimizer_rules.CENTERED_RMS_PROP)
+            rules = (optimizer_rules.rms_prop, optimizer_rules.centered_rms_prop)
         else:
-            rules = (keras_rules.RMS_PROP, keras_rules.CENTERED_RMS_PROP)
+            rules = (keras_rules.rms_prop, keras_rules.centered_rms_prop)
         self._rule = rules[bool(centered)]
         self._set_hypers(kwargs, learning_rate=learning_rate, rho=rho, momentum=momentum)
 
@@ -180,7 +180,7 @@ class Adam(_Adaptive):
     ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, **kwargs)
         self.amsgrad = amsgrad
-        self._rule = keras_rules.AMSGRAD if amsgrad else optimizer_rules.ADAM
+        self._rule = keras_rules.amsgrad if amsgrad else optimizer_rules.adam
 
 
 class AdamW(Adam):
@@ -220,7 +220,7 @@ class Adamax(_Adaptive):
     & Ba 2015, section 7. Slots: 'm', 'v'. Arguments are those of `Adam`, without `amsgrad`.
     """
 
-    _rule = keras_rules.ADA_MAX
+    _rule = keras_rules.ada_max
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class Nadam(_Adaptive):
         ValueError: the learning rate is a schedule.
     """
 
-    _rule = keras_rules.NADAM
+    _rule = keras_rules.nadam
 
     def __init__(
         self,
@@ -281,7 +281,7 @@ class Nadam(_Adaptive):
 
     def _decayed_lr(self, var_dtype: Any) -> Tensor:
         rate: Tensor = self._get_hyper("learning_rate", var_dtype)
-        return rate  # `decay` is that of the momentum
+        return rate  # `decay` is the momentum's
 
     def _prepare(self, var_list: Sequence[Variable] = ()) -> dict[Any, Any]:  # type: ignore[override]
         cache: Any = self._own_variable("momentum_cache", 1.0)
@@ -320,7 +320,7 @@ class Adagrad(RuleOptimizer):
         ValueError: `initial_accumulator_value` is negative.
     """
 
-    _rule = optimizer_rules.ADAGRAD
+    _rule = optimizer_rules.adagrad
     _attributes = ("initial_accumulator_value", "epsilon")
 
     def __init__(
@@ -356,7 +356,7 @@ class Adadelta(RuleOptimizer):
         name, **kwargs: see `Optimizer`.
     """
 
-    _rule = optimizer_rules.ADADELTA
+    _rule = optimizer_rules.adadelta
     _rule_slots: ClassVar[Mapping[str, str]] = {
         "accum": "accum_grad",
         "accum_update": "accum_var",
@@ -397,7 +397,7 @@ class Ftrl(RuleOptimizer):
         ValueError: an argument is out of range.
     """
 
-    _rule = optimizer_rules.FTRL
+    _rule = optimizer_rules.ftrl
     _rule_slots: ClassVar[Mapping[str, str]] = {"accum": "accumulator"}
     _attributes = ("initial_accumulator_value", "l2_shrinkage_regularization_strength")
 

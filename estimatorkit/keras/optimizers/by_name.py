@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.keras.optimizers import built_in
 from estimatorkit.keras.optimizers.optimizer import Optimizer
-from estimatorkit.layers.serialization import Registry, get_registered_object
+from estimatorkit.layers.serialization import Registry, classes_in, get_registered_object
 from estimatorkit.lazy import Port
 from estimatorkit.train.optimizers import optimizer as train_optimizer
 
@@ -17,24 +17,18 @@ if TYPE_CHECKING:
 else:  # it builds on this module
     loss_scale_optimizer = Port("loss_scaling")
 
-_CLASSES: dict[str, type[Optimizer]] = {
-    each.__name__: each
-    for each in (
-        *(built_in.Adadelta, built_in.Adagrad, built_in.Adam, built_in.AdamW, built_in.Adamax),
-        *(built_in.Ftrl, built_in.Nadam, built_in.RMSprop, built_in.SGD),
-    )
-}
+_CLASSES = classes_in(built_in.__name__, Optimizer)
 _BY_LOWER = {name.lower(): name for name in _CLASSES}
 _REGISTRY = Registry("optimizer", _CLASSES)
 
 
 def get(identifier: Any, **kwargs: Any) -> Any:
-    """Returns the optimizer that an identifier stands for.
+    """Resolves an identifier to an optimizer.
 
     Source: `tf.keras.optimizers.get`.
 
     Args:
-        identifier: an optimizer, also one of `train` (returned as it is), a name such as 'adam' in
+        identifier: an optimizer, also one of `train` (returned unchanged), a name such as 'adam' in
             any case, or a config that `serialize` returned.
         **kwargs: `use_legacy_optimizer`, accepted for Keras' signature.
 

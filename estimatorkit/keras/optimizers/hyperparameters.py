@@ -29,7 +29,7 @@ class Hyperparameters(train_optimizer.Optimizer):
     def _set_hyper(self, name: str, value: Any) -> None:
         """Sets a hyperparameter: a number, a tensor, a schedule or a function without arguments.
 
-        Where it is a variable of the default graph already, that gets the number in the session.
+        If it already is a variable of the default graph, its value in the session is set.
         """
         self._hyper[name] = value
         made = self._non_slots.get((name, get_default_graph().outermost))
@@ -41,7 +41,7 @@ class Hyperparameters(train_optimizer.Optimizer):
 
         Args:
             name: its name.
-            dtype: what to cast it to; None: as it is.
+            dtype: the dtype to cast it to; None: unchanged.
         """
         value = self._hyper[name]
         if isinstance(value, LearningRateSchedule):

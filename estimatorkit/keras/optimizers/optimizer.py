@@ -365,7 +365,7 @@ class Optimizer(Hyperparameters):
         return self._call_for_step("_resource_apply_sparse", grad, handle, indices)
 
     def _nearer(self, resource: str, other: str) -> str:
-        return other  # which calls the method of Keras' name, with the step's tensors
+        return other  # calls the method of Keras's name, with the step's tensors
 
     # -- variables
 

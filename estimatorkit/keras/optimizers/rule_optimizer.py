@@ -19,7 +19,7 @@ from estimatorkit.train.optimizers.update_rule import UpdateRule
 class RuleOptimizer(Optimizer):
     """An optimizer that is an update rule.
 
-    A subclass sets `_rule` and says by `_coefficients` what the rule's hyperparameters are.
+    A subclass sets `_rule`, and maps the rule's hyperparameters in `_coefficients`.
     """
 
     _rule: UpdateRule

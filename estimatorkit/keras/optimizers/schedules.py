@@ -7,14 +7,15 @@ A schedule maps a step to a learning rate, computed by the function of the same 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.serialization import Registry
+from estimatorkit.layers.engine.arguments import given_arguments
+from estimatorkit.layers.serialization import Registry, classes_in
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import elementwise
@@ -43,17 +44,28 @@ class LearningRateSchedule(ABC):
         return cls(**config)
 
 
-class _Described(LearningRateSchedule):
-    """A schedule whose `_arguments` are its config."""
+class _OfFunction(LearningRateSchedule):
+    """The schedule of a function in `train`, whose arguments are its config."""
 
     _arguments: dict[str, Any]
+    _function: ClassVar[Callable[..., Tensor]]
+
+    def __init_subclass__(cls, function: Callable[..., Tensor] | None = None) -> None:
+        super().__init_subclass__()
+        if function is not None:
+            cls._function = staticmethod(function)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments as plain values."""
         return dict(self._arguments)
 
+    def __call__(self, step: Any) -> Tensor:
+        """The learning rate at a step."""
+        rate, *rest = self._arguments.values()
+        return self._function(rate, step, *rest)
 
-class ExponentialDecay(_Described):
+
+class ExponentialDecay(_OfFunction, function=schedules.exponential_decay):
     """initial_learning_rate * decay_rate ^ (step / decay_steps); see `train.exponential_decay`.
 
     Args:
@@ -70,30 +82,17 @@ class ExponentialDecay(_Described):
         staircase: bool = False,
         name: str | None = None,
     ) -> None:
-        self._arguments = {
-            **{"initial_learning_rate": initial_learning_rate, "decay_steps": decay_steps},
-            **{"decay_rate": decay_rate, "staircase": staircase, "name": name},
-        }
-
-    def __call__(self, step: Any) -> Tensor:
-        """The learning rate at a step."""
-        rate, *rest = self._arguments.values()
-        return schedules.exponential_decay(rate, step, *rest)
+        self._arguments = given_arguments(locals())
 
 
-class InverseTimeDecay(ExponentialDecay):
+class InverseTimeDecay(ExponentialDecay, function=schedules.inverse_time_decay):
     """initial_learning_rate / (1 + decay_rate * step / decay_steps).
 
     See `train.inverse_time_decay`; arguments as for `ExponentialDecay`.
     """
 
-    def __call__(self, step: Any) -> Tensor:
-        """The learning rate at a step."""
-        rate, *rest = self._arguments.values()
-        return schedules.inverse_time_decay(rate, step, *rest)
 
-
-class PiecewiseConstantDecay(_Described):
+class PiecewiseConstantDecay(_OfFunction, function=schedules.piecewise_constant):
     """`values[i]`, where i is the number of boundaries below the step.
 
     See `train.piecewise_constant`.
@@ -116,7 +115,7 @@ class PiecewiseConstantDecay(_Described):
                 received=f"boundaries={boundaries} of length {len(boundaries)}, and "
                 f"values={values} of length {len(values)}",
             )
-        self._arguments = {"boundaries": boundaries, "values": values, "name": name}
+        self._arguments = given_arguments(locals())
 
     def __call__(self, step: Any) -> Tensor:
         """The learning rate at a step."""
@@ -126,7 +125,7 @@ class PiecewiseConstantDecay(_Described):
         return schedules.piecewise_constant(position, limits, values, name)
 
 
-class PolynomialDecay(_Described):
+class PolynomialDecay(_OfFunction, function=schedules.polynomial_decay):
     """(initial - end) * (1 - step / decay_steps) ^ power + end; see `train.polynomial_decay`.
 
     Args:
@@ -144,19 +143,10 @@ class PolynomialDecay(_Described):
         cycle: bool = False,
         name: str | None = None,
     ) -> None:
-        self._arguments = {
-            **{"initial_learning_rate": initial_learning_rate, "decay_steps": decay_steps},
-            **{"end_learning_rate": end_learning_rate, "power": power, "cycle": cycle},
-            "name": name,
-        }
-
-    def __call__(self, step: Any) -> Tensor:
-        """The learning rate at a step."""
-        rate, *rest = self._arguments.values()
-        return schedules.polynomial_decay(rate, step, *rest)
+        self._arguments = given_arguments(locals())
 
 
-class CosineDecay(_Described):
+class CosineDecay(_OfFunction, function=schedules.cosine_decay):
     """Cosine decay to `alpha` times the initial rate; see `train.cosine_decay`.
 
     Args:
@@ -176,11 +166,7 @@ class CosineDecay(_Described):
         warmup_target: Any = None,
         warmup_steps: Any = 0,
     ) -> None:
-        self._arguments = {
-            **{"initial_learning_rate": initial_learning_rate, "decay_steps": decay_steps},
-            **{"alpha": alpha, "name": name, "warmup_target": warmup_target},
-            "warmup_steps": warmup_steps,
-        }
+        self._arguments = given_arguments(locals())
 
     def __call__(self, step: Any) -> Tensor:
         """The learning rate at a step."""
@@ -197,7 +183,7 @@ class CosineDecay(_Described):
             return indexing.where(done < warmup, rising, falling)
 
 
-class CosineDecayRestarts(_Described):
+class CosineDecayRestarts(_OfFunction, function=schedules.cosine_decay_restarts):
     """Cosine decay with warm restarts; see `train.cosine_decay_restarts`.
 
     Args:
@@ -214,28 +200,10 @@ class CosineDecayRestarts(_Described):
         alpha: Any = 0.0,
         name: str | None = None,
     ) -> None:
-        self._arguments = {
-            **{"initial_learning_rate": initial_learning_rate},
-            **{"first_decay_steps": first_decay_steps, "t_mul": t_mul, "m_mul": m_mul},
-            **{"alpha": alpha, "name": name},
-        }
-
-    def __call__(self, step: Any) -> Tensor:
-        """The learning rate at a step."""
-        rate, *rest = self._arguments.values()
-        return schedules.cosine_decay_restarts(rate, step, *rest)
+        self._arguments = given_arguments(locals())
 
 
-_REGISTRY = Registry(
-    "learning rate schedule",
-    {
-        each.__name__: each
-        for each in (
-            *(CosineDecay, CosineDecayRestarts, ExponentialDecay, InverseTimeDecay),
-            *(PiecewiseConstantDecay, PolynomialDecay),
-        )
-    },
-)
+_REGISTRY = Registry("learning rate schedule", classes_in(__name__, _OfFunction))
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:

@@ -57,53 +57,40 @@ _PADDINGS = {
 class Filters(ConfiguredLayer):
     """What layers of filters share: the window, the layout of the data, a bias, an activation.
 
-    Args:
-        as for `Conv2D`; subclasses say the number of spatial dimensions.
+    Subclasses say the number of spatial dimensions, and have the arguments of `Conv2D`.
     """
 
     rank = 2
     paddings: tuple[str, ...] = ("valid", "same")
+    filters: int
+    kernel_size: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: str
+    data_format: str
+    dilation_rate: Any = 1
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        bias_initializer: Any = "zeros",
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.keep(
-            activation=activation,
-            bias_initializer=bias_initializer,
-            bias_regularizer=bias_regularizer,
-            bias_constraint=bias_constraint,
-            activity_regularizer=activity_regularizer,
-        )
-        self.kernel_size = as_window(kernel_size, self.rank, "kernel_size")
-        self.strides = as_window(strides, self.rank, "strides")
-        self.padding = str(padding).lower()
+    def check_window(self) -> None:
+        """Validates the arguments that all layers of filters have, and brings them into one form.
+
+        Raises:
+            ValueError: one is invalid.
+        """
+        self.kernel_size = as_window(self.kernel_size, self.rank, "kernel_size")
+        self.strides = as_window(self.strides, self.rank, "strides")
+        padding, self.padding = self.padding, str(self.padding).lower()
         if self.padding not in self.paddings:
             raise value_error(
                 f"{type(self).__name__}: the `padding` argument must be one of its values",
                 expected=", ".join(repr(each) for each in self.paddings),
                 received=repr(padding),
             )
-        self.data_format = as_data_format(data_format)
-        self.dilation_rate = as_window(dilation_rate, self.rank, "dilation_rate")
+        self.data_format = as_data_format(self.data_format)
+        self.dilation_rate = as_window(self.dilation_rate, self.rank, "dilation_rate")
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise value_error(
                 "`strides > 1` not supported in conjunction with `dilation_rate > 1`",
                 received=f"strides={self.strides} and dilation_rate={self.dilation_rate}",
             )
-        self.use_bias = use_bias
         self.bias: Any = None
         self.input_spec = InputSpec(min_ndim=self.rank + 2)
 
@@ -163,11 +150,9 @@ class Conv(Filters):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            *(kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias),
-            *(bias_initializer, bias_regularizer, activity_regularizer, bias_constraint),
-            **kwargs,
-        )
+        super().__init__(**kwargs)
+        self.keep_arguments(locals())
+        self.check_window()
         self.filters = as_count(filters, "filters", self)
         self.groups = as_count(groups, "groups", self)
         if self.filters % self.groups:
@@ -175,11 +160,6 @@ class Conv(Filters):
                 "The number of filters must be evenly divisible by the number of groups. "
                 f"Received: groups={groups}, filters={filters}."
             )
-        self.keep(
-            kernel_initializer=kernel_initializer,
-            kernel_regularizer=kernel_regularizer,
-            kernel_constraint=kernel_constraint,
-        )
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias."""

@@ -71,17 +71,10 @@ class DepthwiseConv(_ByChannel):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            *(kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias),
-            *(bias_initializer, bias_regularizer, activity_regularizer, bias_constraint),
-            **kwargs,
-        )
+        super().__init__(**kwargs)
+        self.keep_arguments(locals())
+        self.check_window()
         self.depth_multiplier = as_count(depth_multiplier, "depth_multiplier", self)
-        self.keep(
-            depthwise_initializer=depthwise_initializer,
-            depthwise_regularizer=depthwise_regularizer,
-            depthwise_constraint=depthwise_constraint,
-        )
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias."""
@@ -119,21 +112,11 @@ class SeparableConv(_ByChannel):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            *(kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias),
-            *(bias_initializer, bias_regularizer, activity_regularizer, bias_constraint),
-            **kwargs,
-        )
+        super().__init__(**kwargs)
+        self.keep_arguments(locals())
+        self.check_window()
         self.filters = as_count(filters, "filters", self)
         self.depth_multiplier = as_count(depth_multiplier, "depth_multiplier", self)
-        self.keep(
-            depthwise_initializer=depthwise_initializer,
-            depthwise_regularizer=depthwise_regularizer,
-            depthwise_constraint=depthwise_constraint,
-            pointwise_initializer=pointwise_initializer,
-            pointwise_regularizer=pointwise_regularizer,
-            pointwise_constraint=pointwise_constraint,
-        )
 
     def build(self, input_shape: Any) -> None:
         """Makes the two kernels and the bias."""

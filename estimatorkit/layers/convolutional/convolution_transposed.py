@@ -46,11 +46,9 @@ class ConvTranspose(Filters):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            *(kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias),
-            *(bias_initializer, bias_regularizer, activity_regularizer, bias_constraint),
-            **kwargs,
-        )
+        super().__init__(**kwargs)
+        self.keep_arguments(locals())
+        self.check_window()
         self.filters = as_count(filters, "filters", self)
         self.output_padding = (
             None
@@ -63,11 +61,6 @@ class ConvTranspose(Filters):
                     "Strides must be greater than output padding",
                     received=f"strides={self.strides}, output_padding={self.output_padding}",
                 )
-        self.keep(
-            kernel_initializer=kernel_initializer,
-            kernel_regularizer=kernel_regularizer,
-            kernel_constraint=kernel_constraint,
-        )
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def build(self, input_shape: Any) -> None:

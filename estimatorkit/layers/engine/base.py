@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from estimatorkit.core import builtin_ops
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
@@ -68,7 +69,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         TypeError: an argument is unknown.
     """
 
-    # Whether a call is for training where nobody says; None asks the learning phase.
+    # Whether calls train by default; None asks the learning phase.
     _default_training: bool | None = None
 
     def __init__(
@@ -94,7 +95,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         self._dtype_given = dtype is not None
         self._trainable = trainable
         self._weights: list[Any] = []
-        self._frozen: list[Any] = []  # weights that are not trainable in themselves
+        self._frozen: list[Any] = []  # weights created with trainable=False
         self._regularized: list[tuple[Any, Callable[[Any], Any]]] = []
         self._regularization: dict[Graph, dict[int, Tensor]] = {}
         self._made_losses: list[Any] = []
@@ -107,8 +108,8 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         self.input_spec: Any = None
         self._build_input_shape: Any = None
         self._building = False
-        self._before_build: dict[str, Any] | None = None  # what `build` changed, see `unbuilt`
-        self._names_before: list[str] = []  # of the variables, where it is built anew
+        self._before_build: dict[str, Any] | None = None  # what `build` has changed, see `unbuilt`
+        self._names_before: list[str] = []  # of the variables, if rebuilt
 
     def _chosen_name(self, name: str | None) -> str:
         if name is None:
@@ -306,11 +307,11 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         try:
             build(shapes)
         except BaseException:
-            object.__setattr__(self, "__dict__", before)  # what is half built is not there
+            object.__setattr__(self, "__dict__", before)  # a partly built layer is reset
             raise
         finally:
             self._building = False
-        self.built = True  # also where a subclass's `build` does not call `super().build`
+        self.built = True  # even if a subclass's `build` does not call `super().build`
         if self._build_input_shape is None:
             self._build_input_shape = shapes
         changed = [
@@ -358,7 +359,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
     def _set_mask(self, inputs: Any, outputs: Any, mask: Any) -> None:
         tensors = flatten(outputs)
         if all(mask_on(tensor) is not None for tensor in tensors):
-            return  # a part of the layer has said it already
+            return  # a sublayer has already set the mask
         found = self.computed_mask(inputs, mask)
         if found is None:
             return
@@ -454,7 +455,7 @@ def mask_of(inputs: Any) -> Any:
 
 @contextmanager
 def unbuilt(layer: Layer) -> Iterator[None]:
-    """Context manager that makes a layer and its sublayers build anew.
+    """Context manager that makes a layer and its sublayers build again.
 
     For calling a layer in a graph other than that of its variables; the new variables get the same
     names. The previous state is restored on exit.
@@ -510,7 +511,7 @@ def _batch_input_shape(kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
 
 
 def _as_tensor(value: Any) -> Any:
-    if value is None or isinstance(value, (Tensor, SparseTensor)) or hasattr(value, "_components"):
+    if value is None or isinstance(value, (Tensor, SparseTensor)) or is_composite(value):
         return value
     return convert_to_tensor(value)
 

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from estimatorkit.core import builtin_ops
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array
 
 if TYPE_CHECKING:
     from estimatorkit.layers.engine.base import Layer
@@ -40,7 +41,7 @@ class LayerCall:
 
     @property
     def inputs(self) -> Any:
-        """The first argument; of an input layer, which has none, what it gives."""
+        """The first argument; for an input layer, which has none, its output."""
         given = (*self.args, *self.kwargs.values())
         return given[0] if given else self.outputs
 
@@ -53,7 +54,7 @@ class LayerCall:
 
     @property
     def of_inputs(self) -> bool:
-        """Whether the layer was called on what is computed from the `Input`s of a model."""
+        """Whether the layer was called on tensors computed from the `Input`s of a model."""
         return self.is_input or any(map(record_of().is_of_inputs, self.input_tensors))
 
     def record(self) -> None:
@@ -70,7 +71,7 @@ class LayerCall:
                 self.layer._calls_of_inputs.append(self)
         for number, output in enumerate(flatten(self.outputs)):
             for part in (output, *flatten(output, True)):
-                if isinstance(part, Tensor) or hasattr(part, "_components"):
+                if isinstance(part, Tensor) or is_composite(part):
                     calls[part] = self
                     part._keras_history = KerasHistory(self.layer, place, number)
 
@@ -99,7 +100,7 @@ class AddedMetric:
 
     Attributes:
         layer: whose metric it is.
-        name: what it is called.
+        name: its name.
         value: numbers, whose mean is shown; or the result of a metric.
         call: the metric's call where there is one.
     """
@@ -144,7 +145,7 @@ class LayerRecord:
             is_input = call is not None and call.is_input
             unknown = [] if is_input else [one for one in needed if one not in known]
             if each not in known and unknown and not any(known.get(one) for one in needed):
-                known[each] = False  # until its inputs say more; a loop's body refers to itself
+                known[each] = False  # until its inputs are known; a loop's body refers to itself
                 waiting += unknown
                 continue
             waiting.pop()
@@ -164,11 +165,7 @@ class LayerRecord:
 
 def record_of(graph: Graph | None = None) -> LayerRecord:
     """The record of `graph`, by default the default graph."""
-    graph = graph or get_default_graph()
-    if graph.layer_record is None:
-        graph.layer_record = LayerRecord()
-    record: LayerRecord = graph.layer_record
-    return record
+    return (graph or get_default_graph()).extension(LayerRecord)
 
 
 def mask_on(tensor: Any) -> Any:
@@ -193,7 +190,7 @@ def learning_phase() -> Any:
     record = record_of(graph)
     if record.learning_phase is None:
         with graph.as_default(), graph.name_scope(None), graph.control_dependencies(None):
-            record.learning_phase = builtin_ops.placeholder_with_default(
+            record.learning_phase = array.placeholder_with_default(
                 False, [], "keras_learning_phase"
             )
     return record.learning_phase
@@ -217,7 +214,7 @@ def set_learning_phase(value: Any, graph: Graph | None = None) -> None:
 
 @dataclass(eq=False)
 class CallScope:
-    """An active call: its training mode, and what it and its nested calls have added.
+    """An active call: its training mode, and the losses and updates added so far.
 
     Attributes:
         training: True, False, a scalar tensor, or None if unspecified.

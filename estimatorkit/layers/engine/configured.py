@@ -7,8 +7,7 @@ suffix. This module also holds helpers of image layers: windows and data formats
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,11 @@ from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import activations, constraints, initializers, regularizers
+from estimatorkit.layers.engine.arguments import argument_names, given_arguments
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.ops.array import array, joining
 
-# How an argument's name ends, and what reads and describes its value.
+# The suffix of an argument's name, and the functions that read and serialize its value.
 _KINDS = {
     "initializer": (initializers.get, initializers.serialize),
     "regularizer": (regularizers.get, regularizers.serialize),
@@ -37,6 +37,10 @@ class ConfiguredLayer(Layer):
 
     activation: Any
     use_bias: bool
+
+    def keep_arguments(self, values: Mapping[str, Any], without: Collection[str] = ()) -> None:
+        """Stores a constructor's arguments as attributes; see `given_arguments` and `keep`."""
+        self.keep(**given_arguments(values, without))
 
     def keep(self, **arguments: Any) -> None:
         """Stores arguments as attributes, resolving names of initializers and so on to objects."""
@@ -62,26 +66,12 @@ class ConfiguredLayer(Layer):
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments, as plain values."""
         config = super().get_config()
-        for name in _argument_names(type(self)):
-            if name not in config and hasattr(self, name):
+        for name in argument_names(type(self), Layer):
+            if name not in config and name != "dynamic" and hasattr(self, name):
                 kind = _KINDS.get(name.rsplit("_", 1)[-1])
                 describe = plain if kind is None else kind[1]
                 config[name] = describe(getattr(self, name))
         return config
-
-
-def _argument_names(kind: type) -> list[str]:
-    """The constructor's argument names, including those passed to its bases by `**kwargs`."""
-    found: dict[str, None] = {}
-    for base in kind.__mro__:
-        if "__init__" not in vars(base):
-            continue
-        parameters = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
-        open_ended = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-        found |= {each.name: None for each in parameters if each.kind not in open_ended}
-        if base is Layer or not any(each.kind is each.VAR_KEYWORD for each in parameters):
-            break
-    return [name for name in found if name not in ("trainable", "name", "dtype", "dynamic")]
 
 
 def plain(value: Any) -> Any:

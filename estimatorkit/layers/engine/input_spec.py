@@ -27,7 +27,7 @@ class InputSpec:
         name: accepted for compatibility only.
 
     Raises:
-        TypeError: a key of `axes` is no integer.
+        TypeError: a key of `axes` is not an integer.
         ValueError: `axes` has an axis beyond the rank.
     """
 

@@ -43,12 +43,12 @@ class LayerConnections:
 
     @property
     def input_mask(self) -> Any:
-        """The mask of `input`, None where it has none; raises like `input`."""
+        """The mask of `input`, or None; raises like `input`."""
         return self.get_input_mask_at(0) if self._only_call("input") else None
 
     @property
     def output_mask(self) -> Any:
-        """The mask of `output`, None where it has none; raises like `input`."""
+        """The mask of `output`, or None; raises like `input`."""
         return self.get_output_mask_at(0) if self._only_call("output") else None
 
     def get_input_mask_at(self, node_index: int) -> Any:
@@ -69,7 +69,7 @@ class LayerConnections:
 
     @property
     def _nodes(self) -> list[LayerCall]:
-        """The calls on what is computed from the inputs of models; otherwise all."""
+        """The calls on tensors computed from model inputs; all if there are none."""
         return self._calls_of_inputs or self._calls
 
     @property
@@ -161,7 +161,7 @@ class Node:
 
     @property
     def output_tensors(self) -> Any:
-        """What it gave."""
+        """The call's outputs."""
         return self.call.outputs
 
     outputs = output_tensors

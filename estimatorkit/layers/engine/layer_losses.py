@@ -102,7 +102,7 @@ class LayerLosses(Tracker):
         Args:
             value: a tensor, the mean of whose numbers over all batches is shown; or the result of
                 calling a `Metric`, which has its own name.
-            name: what it is called.
+            name: its name.
             kwargs: accepted for compatibility only.
 
         Raises:

@@ -58,7 +58,7 @@ class LayerWeights(Tracker):
             regularizer: a function of the variable giving a loss, see `losses`.
             trainable: True by default.
             constraint: a function that optimizers apply to a new value.
-            experimental_autocast: whether a mixed policy casts it where it is read.
+            experimental_autocast: whether a mixed policy casts it when read.
             collections, aggregation: see `Variable`.
             partitioner: for layers of `tf.layers` only; False: none, whatever the variable scope's.
             synchronization: a `VariableSynchronization`: ON_READ is for variables that are not

@@ -200,7 +200,7 @@ class AutoCastVariable(Variable):
         return self._cast(super()._as_tensor())
 
     def read_value(self) -> Tensor:
-        """Reads anew, after the active control dependencies; cast inside `autocast`."""
+        """Reads again, after the active control dependencies; cast inside `autocast`."""
         return self._cast(super().read_value())
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:

@@ -85,7 +85,7 @@ class ScopedLayer(Layer):
         Args:
             inputs: tensors.
             args, kwargs: those of `call`; and `scope`, the variable scope (a name or a
-                `VariableScope`) on the first call, which `call` gets where it takes it.
+                `VariableScope`) on the first call, which `call` gets if it accepts it.
         """
         scope = kwargs.pop("scope", None)
         if self._scope is None:

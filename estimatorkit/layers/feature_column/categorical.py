@@ -101,7 +101,7 @@ class KeyedColumn(OfFeature, CategoricalColumn):
         sparse = raw.value
         if not isinstance(sparse, SparseTensor):
             return sparse_ids(features.transformed(self).ids)
-        # Each value in a row of its own: rows of ids would lose the places of empty ones.
+        # Each value in its own row: rows of ids would lose the positions of empty ones.
         count = array.shape(sparse.values, out_type=int64)
         rows = joining.stack([filling.range_(count[0]), filling.zeros(count, int64)], 1)
         alone = SparseTensor(rows, sparse.values, joining.concat([count, [1]], 0))
@@ -121,7 +121,7 @@ class KeyedColumn(OfFeature, CategoricalColumn):
     def host_ids(self, features: Features) -> Tensor:
         """The ids for host operations."""
         ids = super().host_ids(features)
-        on_host = lookup(ids.op.type).where == "host"
+        on_host = lookup(ids.op.type).placement.where == "host"
         return ids if on_host else self._ids(features, False)  # else a part of what is packed
 
 

@@ -1,4 +1,4 @@
-"""What of feature columns processes that train one model together must have in common.
+"""Fingerprints of feature columns, which must be equal in all processes that train one model.
 
 Columns with vocabularies in another order, or with other boundaries, have variables of the same
 shapes: nothing else would tell that two processes do not mean the same by a row of a table.
@@ -67,11 +67,11 @@ def _text(value: Any) -> str:
             if name not in _OF_THE_CHIEF | _OF_THE_HOST
         ]
         return f"{type(value).__name__}({', '.join(fields)})"
-    if isinstance(value, CodeType):  # without what says where it is written
+    if isinstance(value, CodeType):  # without its position in the source
         return f"{value.co_code.hex()} {value.co_names} {_text(value.co_consts)}"
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(_text, value))}]"
-    if isinstance(value, (set, frozenset)):  # in each process of another order
+    if isinstance(value, (set, frozenset)):  # ordered differently in each process
         return f"{{{', '.join(sorted(map(_text, value)))}}}"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_text(key)}: {_text(each)}' for key, each in value.items())}}}"
@@ -81,7 +81,7 @@ def _text(value: Any) -> str:
         code = getattr(value, "__code__", None)
         name = getattr(value, "__qualname__", type(value).__qualname__)
         return name if code is None else f"{name} (code {_digest(_text(code))})"
-    # Such a repr would say where in memory the object is.
+    # Such a repr would contain the object's memory address.
     if getattr(type(value), "__repr__", None) is object.__repr__:
         return type(value).__qualname__
     return repr(value)

@@ -53,7 +53,7 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 _functions = Registry("function of a feature column", {})
 
 
-# Fields that TensorFlow's columns lack are left out where they have these values.
+# Fields that TensorFlow's columns lack are omitted if they have these values.
 _OWN = {("IdentityCategoricalColumn", "dtype"): "int64"}
 
 
@@ -100,7 +100,7 @@ def _plain(field: str, value: Any) -> Any:
 
 
 def serialize_feature_column(fc: Any) -> Any:
-    """A column as plain values, or the key of a raw feature as it is.
+    """A column as plain values; the key of a raw feature is returned unchanged.
 
     Args:
         fc: a column of this package, one of a class with a `get_config` of its own, or a string.
@@ -130,7 +130,7 @@ def deserialize_feature_column(
     custom_objects: Mapping[str, Any] | None = None,
     columns_by_name: dict[str, FeatureColumn] | None = None,
 ) -> Any:
-    """The column that `serialize_feature_column` described; a string is returned as it is.
+    """The column that `serialize_feature_column` described; a string is returned unchanged.
 
     Args:
         config: {'class_name', 'config'}.

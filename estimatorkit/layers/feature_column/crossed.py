@@ -144,7 +144,7 @@ class CrossedColumn(CategoricalColumn):
         return raw
 
     def _rows(self, features: Features, key: str) -> Tensor:
-        """A sparse raw feature in rows, hashed or as it is."""
+        """A sparse raw feature in rows, hashed or unchanged."""
         raw = features.raw(key, self.name)
         if raw.dtype is string:
             return ids_of(raw, "FingerprintIds", {})

@@ -9,6 +9,7 @@ from typing import Any
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.engine.arguments import arguments_of
 from estimatorkit.layers.feature_column.categorical import WeightedColumn
 from estimatorkit.layers.feature_column.column_values import Ids, Sequence
 from estimatorkit.layers.feature_column.columns import (
@@ -112,7 +113,7 @@ class TableEmbeddingColumn(EmbeddingColumn):
 
     table: EmbeddingTable = field(default_factory=EmbeddingTable)
 
-    packs_ids = False  # slices on the device would lie between the ids and their rows on the host
+    packs_ids = False  # slices on the device would separate the ids from their rows on the host
 
     def _table(self, weights: WeightMaker) -> Any:
         return self.table.made_for(self, weights)
@@ -337,35 +338,13 @@ def shared_embedding_columns(
     )
 
 
-def shared_embeddings(
-    categorical_columns: Series[CategoricalColumn],
-    dimension: int,
-    combiner: str = "mean",
-    initializer: Any = None,
-    shared_embedding_collection_name: str | None = None,
-    ckpt_to_load_from: Any = None,
-    tensor_name_in_ckpt: str | None = None,
-    max_norm: float | None = None,
-    trainable: bool = True,
-    use_safe_embedding_lookup: bool = True,
-) -> list[SharedEmbeddingColumn]:
+@arguments_of(shared_embedding_columns)
+def shared_embeddings(**given: Any) -> list[SharedEmbeddingColumn]:
     """`shared_embedding_columns` of TensorFlow 2: the table is the variable `<shared name>`.
 
     Difference from TensorFlow: `input_layer` and `linear_model` support them as well.
     """
-    return _shared(
-        categorical_columns,
-        dimension,
-        combiner,
-        initializer,
-        shared_embedding_collection_name,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        max_norm,
-        trainable,
-        use_safe_embedding_lookup,
-        outside=True,
-    )
+    return _shared(*given.values(), outside=True)
 
 
 def _shared(

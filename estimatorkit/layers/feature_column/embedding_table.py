@@ -1,4 +1,4 @@
-"""`EmbeddingTable`: embedding tables with sizes, lives and optimizers of their own."""
+"""`EmbeddingTable`: embedding tables with their own sizes, lifetimes and optimizers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from estimatorkit.layers.feature_column.tables import Table
 from estimatorkit.layers.feature_column.weights import WeightMaker, notes_of_graph, variables_of
 from estimatorkit.ops.array.joining import unstack
 from estimatorkit.ops.math.random import get_seed
+from estimatorkit.ops.tables.row_growth import RowValues
 from estimatorkit.ops.variables import initializers
-from estimatorkit.runtime.row_growth import RowValues
 
 
 @dataclass(frozen=True)
 class EmbeddingTable:
-    """A table of trainable vectors with an optimizer, a size and a life of its own.
+    """A table of trainable vectors with its own optimizer, size and lifetime.
 
     Columns with equal tables of one name share it. It is the variable `<name>/embedding_weights`,
     outside the scope of the layer.
@@ -56,7 +56,7 @@ class EmbeddingTable:
         initializer: of the rows; truncated normal with standard deviation 1 / sqrt(dimension) by
             default. For a dynamic table: zeros, ones, a constant, uniform, normal or truncated
             normal.
-        optimizer: an `Optimizer` for this table, whatever optimizer the model has, or a function
+        optimizer: an `Optimizer` for this table in place of the model's, or a function
             without arguments that returns one; for example `train.RowwiseAdagradOptimizer`,
             `train.LazyAdamOptimizer` or `train.FtrlOptimizer`.
         rows: the number of rows, if that is not the number of ids.
@@ -81,7 +81,7 @@ class EmbeddingTable:
     name: str | None = None
     dimension: int | None = None
     initializer: Any = None
-    optimizer: Any = field(default=None, compare=False)  # how to train, not what
+    optimizer: Any = field(default=None, compare=False)  # affects how to train, not what
     rows: int | None = None
     hashes: int = 1
     dynamic: bool = False
@@ -251,7 +251,7 @@ class _DynamicRows:
     def made(
         table: EmbeddingTable, name: str, length: int, number: int, weights: WeightMaker
     ) -> _DynamicRows:
-        """The rows of a part of a table, made once a graph."""
+        """The rows of a partition of a table, created once per graph."""
         chosen = table.initializer or initializers.TruncatedNormal(0.0, 1 / math.sqrt(length))
         collections = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
 
@@ -277,7 +277,7 @@ class _DynamicRows:
         with graph.name_scope(None):
             variable = weights.shared(f"{name}/embedding_weights", rows)
             _check_shape(variable, (None, length))
-            # Without a device function: it would count one more variable.
+            # Without a device function, which would count one more variable.
             with graph.device(None), graph.colocate_with(variable):
                 known = weights.shared(f"{name}/ids", ids)
         variable.optimizer = variable.optimizer or table.optimizer

@@ -11,7 +11,7 @@ from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
-from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.column_values import Ids
 from estimatorkit.layers.feature_column.columns import (
@@ -24,6 +24,7 @@ from estimatorkit.layers.feature_column.weights import notes_of_graph
 from estimatorkit.ops.array import array
 from estimatorkit.ops.debug.shape_matching import match_rank
 from estimatorkit.ops.sparse.shapes import sparse_reshape
+from estimatorkit.ops.sparse.sparse import convert_to_tensor_or_sparse_tensor
 
 
 class Raw(NamedTuple):
@@ -201,11 +202,11 @@ class Features:
     def _key(self, column: FeatureColumn) -> Any:
         who = f"column {column.name!r}"
         read: list[Any] = [self.raw(key, who).tensors for key in raw_keys(column)]
-        return (column, *(read or [self]))  # columns of other classes need not tell what they read
+        return (column, *(read or [self]))  # columns of other classes need not say what they read
 
 
 def _as_matrix(tensor: Tensor) -> Tensor:
-    """A tensor of rank 1, known or found when run, as one column; others as they are."""
+    """A tensor of static or run-time rank 1 as one column; others unchanged."""
     if tensor.shape.rank is None:
         return match_rank(tensor, convert_to_tensor([[0]]), adjust="expand")
     return array.expand_dims(tensor, -1) if tensor.shape.rank == 1 else tensor
@@ -222,7 +223,7 @@ def _is_op_name(key: str) -> bool:
 
 
 def _filled_up(value: Any) -> Any:
-    """Lists of different lengths, filled up to the longest; anything else as it is."""
+    """Lists of different lengths, padded to the longest; anything else unchanged."""
     if not isinstance(value, (list, tuple)) or not all(
         isinstance(each, (list, tuple)) for each in value
     ):
@@ -249,7 +250,7 @@ def transform_features(features: Any, feature_columns: Any, state_manager: Any =
     Args:
         features: tensors by key.
         feature_columns: columns; they are transformed in the order of their names.
-        state_manager: counts for nothing.
+        state_manager: ignored.
     """
     columns = normalize_columns(feature_columns)
     builder = Features(features)

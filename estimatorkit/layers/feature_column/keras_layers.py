@@ -90,7 +90,7 @@ class _LayerWeights(WeightMaker):
         if key not in layer._tables:
             later = layer._names_before[1:]
             layer._tables[key] = super().shared(name, make)
-            layer._names_before[:] = later  # also where another layer has made it
+            layer._names_before[:] = later  # even if another layer has created it
             layer._own(layer._tables[key])
         return layer._tables[key]
 
@@ -98,11 +98,11 @@ class _LayerWeights(WeightMaker):
 class FeaturesLayer(Layer):
     """The base class of `DenseFeatures` and `SequenceFeatures`.
 
-    Its variables are made by `build`, whose argument counts for nothing. Within a variable scope,
+    Its variables are created by `build`, whose argument is ignored. Within a variable scope,
     and where there is a partitioner, they are got by `get_variable`, as in TensorFlow 1.
     """
 
-    takes_columns = True  # so strings reach the columns as they come from the input
+    takes_columns = True  # so strings reach the columns unchanged
     _untracked = Layer._untracked | {"_feature_columns", "_tables", "_maker"}
     _kind: type[FeatureColumn] | tuple[type[FeatureColumn], ...]
 
@@ -133,7 +133,7 @@ class FeaturesLayer(Layer):
         self._is_scoped = (
             self._partitioner is not None or _defaults_of(get_variable_scope()) != _NONE
         )
-        # The name scope of a later call would have a number; that of the variables has none.
+        # The name scope of a later call would be numbered; that of the variables is not.
         entered = graph.get_name_scope().split("/")
         outer = entered[: len(entered) - 1 - self.name.count("/")]
         scope = variable_scope(self.name, partitioner=self._partitioner, auxiliary_name_scope=False)
@@ -148,7 +148,7 @@ class FeaturesLayer(Layer):
         super().build(input_shape)
 
     def _make_variables(self, column: Any) -> None:
-        """Makes what a column's variables are, in its scope."""
+        """Creates a column's variables in its scope."""
         column.make_variables(self._maker)
 
     def _own(self, made: Any) -> None:
@@ -159,15 +159,16 @@ class FeaturesLayer(Layer):
     def _converted(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The features that are tensors or read by a column, all as tensors, of their own dtypes:
-        columns cast what they read.
+        """The features that are tensors or read by a column, as tensors of their original dtypes.
+
+        Columns cast what they read.
         """
         (features,) = args
         if isinstance(features, Features):
             return args, kwargs
-        Features(features)  # refuses what is no dict
+        Features(features)  # raises if it is not a dict
         keys = [set(raw_keys(column)) for column in self._feature_columns]
-        read = set().union(*keys) if all(keys) else set(features)  # all where one does not tell
+        read = set().union(*keys) if all(keys) else set(features)  # all, if one does not say
         tensors = {
             key: as_tensor(key, value)
             for key, value in features.items()
@@ -218,7 +219,7 @@ class FeaturesLayer(Layer):
 
 
 def _defaults_of(scope: VariableScope) -> tuple[Any, ...]:
-    """What `get_variable` is told by a scope."""
+    """The arguments that a scope gives to `get_variable`."""
     told = (scope.name, scope.reuse, scope.partitioner, scope.custom_getter, scope.initializer)
     return (*told, scope.regularizer, scope.constraint)
 

@@ -75,7 +75,7 @@ def linear_model(
     sums = []
     with variable_scope(None, default_name="linear_model") as scope:
         name = scope.name.rpartition("/")[2]
-    # As in TensorFlow, columns' scopes are counted outside that of the model: a second model has
+    # As in TensorFlow, the columns' scopes are numbered outside the model's: a second model has
     # `linear_model_1/<column>_1/weights`.
     scopes = dict(sorted((_unique_scope(column), column) for column in columns))
     columns = list(scopes.values())

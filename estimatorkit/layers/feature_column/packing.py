@@ -27,7 +27,7 @@ def pack(features: Features, columns: Iterable[FeatureColumn]) -> None:
     """Makes the ids that columns will ask `features` for.
 
     Args:
-        features: what they read.
+        features: the features they read.
         columns: those of a layer.
     """
     wanted = dict.fromkeys(each for column in columns for each in _wanted(column))
@@ -38,7 +38,7 @@ def pack(features: Features, columns: Iterable[FeatureColumn]) -> None:
 
 
 def _wanted(column: FeatureColumn) -> Iterator[KeyedColumn | CrossedColumn]:
-    """The columns of ids that a column asks for on the device."""
+    """The columns of ids that a column needs on the device."""
     if isinstance(column, (KeyedColumn, CrossedColumn)):
         yield column
     elif column.packs_ids and not isinstance(column, (SequenceCategoricalColumn, BucketizedColumn)):
@@ -56,7 +56,7 @@ def _width(raw: Raw) -> int | None:
 
 
 class _Packer:
-    """One operation while it is put together."""
+    """A single operation under construction."""
 
     def __init__(self, features: Features) -> None:
         self._features = features
@@ -88,7 +88,7 @@ class _Packer:
             self._collect(column)
         batches = {tensor.shape[0] for tensor in self._inputs} - {None}
         if len(batches) > 1:
-            return  # an error that the layer words better
+            return  # the layer has a better error message
         count = len(self._inputs)
         kept = tuple(count + self._part(column) for column in columns)
         widths = [self._width_of(column) or 0 for column in columns]

@@ -110,7 +110,7 @@ class ColumnProtocol:
 
         Args:
             transformation_cache: `Features`.
-            state_manager: counts for nothing.
+            state_manager: ignored.
         """
         return self.plain(transformation_cache)
 

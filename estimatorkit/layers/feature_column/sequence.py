@@ -93,7 +93,7 @@ def sequence_length_of(ids: Ids) -> Tensor:
     there = reduce.reduce_any(elementwise.not_equal(ids.ids, np.int64(ABSENT)), -1)
     steps = filling.range_(elementwise.cast(array.shape(there)[1], int64))
     ends = indexing.where(there, array.expand_dims(steps + np.int64(1), 0), np.int64(0))
-    # With no step at all there is no largest one.
+    # Without any step there is no maximum.
     return elementwise.maximum(reduce.reduce_max(ends, 1), np.int64(0))
 
 

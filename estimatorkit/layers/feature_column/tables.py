@@ -1,4 +1,4 @@
-"""Tables of trainable rows: what they are, and rows looked up by ids and combined.
+"""Tables of trainable rows, and lookups that combine rows by ids.
 
 Ids are padded rows `(..., width)`, looked up on the device by one gather. What counts for nothing
 reads the index one past the table: its row is masked, and its gradient's row is outside the table,
@@ -39,7 +39,7 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
         table: a variable `(n, d)`; a partitioned one, in slices of the first dimension; or an
             object whose method `find(ids)` returns variables and the numbers of the rows in each
             of them, negative where there is none: an id's vector is their sum.
-        ids: what a categorical column made.
+        ids: made by a categorical column.
         combiner: 'sum', 'mean' (by the sum of weights) or 'sqrtn' (by the root of the sum of their
             squares). Weights of 0 or less count only for 'sum'.
         max_norm: rows are scaled down to this Euclidean length; None: not.
@@ -90,7 +90,7 @@ def _summed_rows(
 
 
 def _rows(table: Any, ids: Tensor, counts: Tensor) -> Tensor:
-    """The rows `(..., width, d)`, 0 if `counts` says no."""
+    """The rows `(..., width, d)`, 0 where `counts` is False."""
     start: Any = 0
     lookups: list[Lookup] = []
     parts = parts_of_rows(table)

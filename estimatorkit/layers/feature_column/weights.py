@@ -40,7 +40,7 @@ class State:
         use_resource: bool = True,
         initializer: Any = None,
     ) -> Any:
-        """A new float32 variable of a column; `dtype` and `use_resource` count for nothing.
+        """A new float32 variable of a column; `dtype` and `use_resource` are ignored.
 
         Raises:
             ValueError: the column has one of this name.
@@ -153,7 +153,7 @@ def variables_of(value: Any) -> list[Any]:
 
 
 def shared_by_graph(name: str, make: Callable[[], Any]) -> Any:
-    """What a graph holds in the collection `name`, made where it is empty.
+    """The item in the graph's collection `name`, created if the collection is empty.
 
     Args:
         name: the collection.

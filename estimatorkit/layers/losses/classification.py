@@ -8,6 +8,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.engine.arguments import arguments_of
 from estimatorkit.layers.losses.reduction import Reduction, compute_weighted_loss, element_wise
 from estimatorkit.layers.weighting import remove_squeezable_dimensions
 from estimatorkit.ops.array import array
@@ -35,9 +36,8 @@ def log_loss(
     def loss(y: Tensor, p: Tensor) -> Tensor:
         return -y * elementwise.log(p + epsilon) - (1 - y) * elementwise.log(1 - p + epsilon)
 
-    return element_wise(
-        "log_loss", labels, predictions, loss, weights, scope, loss_collection, reduction
-    )
+    rest = (labels, predictions, weights, scope, loss_collection, reduction)
+    return element_wise("log_loss", loss, *rest)
 
 
 def sigmoid_cross_entropy(
@@ -63,10 +63,8 @@ def sigmoid_cross_entropy(
             labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
         return nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=scores, name="xentropy")
 
-    name = "sigmoid_cross_entropy_loss"
-    return element_wise(
-        name, multi_class_labels, logits, loss, weights, scope, loss_collection, reduction, False
-    )
+    rest = (multi_class_labels, logits, weights, scope, loss_collection, reduction)
+    return element_wise("sigmoid_cross_entropy_loss", loss, *rest, widens=False)
 
 
 def softmax_cross_entropy(
@@ -126,14 +124,8 @@ def sparse_softmax_cross_entropy(
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
 
-def hinge_loss(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@arguments_of(sparse_softmax_cross_entropy)
+def hinge_loss(labels: Any, logits: Any, **given: Any) -> Tensor:
     """max(0, 1 - (2 label - 1) logit).
 
     Args:
@@ -145,6 +137,4 @@ def hinge_loss(
     def loss(y: Tensor, scores: Tensor) -> Tensor:
         return nn.relu(1 - (2 * y - 1) * scores)
 
-    return element_wise(
-        "hinge_loss", labels, logits, loss, weights, scope, loss_collection, reduction
-    )
+    return element_wise("hinge_loss", loss, labels, logits, **given)

@@ -7,6 +7,7 @@ from typing import Any
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.engine.arguments import arguments_of
 from estimatorkit.layers.losses.reduction import Reduction, element_wise
 from estimatorkit.layers.weighting import aligned
 from estimatorkit.ops.array import array, filling, joining
@@ -35,25 +36,14 @@ def mean_squared_error(
     def loss(y: Tensor, p: Tensor) -> Tensor:
         return elementwise.squared_difference(p, y)
 
-    name = "mean_squared_error"
-    return element_wise(name, labels, predictions, loss, weights, scope, loss_collection, reduction)
+    rest = (labels, predictions, weights, scope, loss_collection, reduction)
+    return element_wise("mean_squared_error", loss, *rest)
 
 
-def absolute_difference(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@arguments_of(mean_squared_error)
+def absolute_difference(**given: Any) -> Tensor:
     """|prediction - label|; arguments as for `mean_squared_error`."""
-
-    def loss(y: Tensor, p: Tensor) -> Tensor:
-        return elementwise.abs(p - y)
-
-    name = "absolute_difference"
-    return element_wise(name, labels, predictions, loss, weights, scope, loss_collection, reduction)
+    return element_wise("absolute_difference", lambda y, p: elementwise.abs(p - y), **given)
 
 
 def huber_loss(
@@ -77,9 +67,8 @@ def huber_loss(
         quadratic = elementwise.minimum(error, delta)
         return 0.5 * quadratic * quadratic + delta * (error - quadratic)
 
-    return element_wise(
-        "huber_loss", labels, predictions, loss, weights, scope, loss_collection, reduction
-    )
+    rest = (labels, predictions, weights, scope, loss_collection, reduction)
+    return element_wise("huber_loss", loss, *rest)
 
 
 def cosine_distance(
@@ -115,8 +104,8 @@ def cosine_distance(
     def loss(y: Tensor, p: Tensor) -> Tensor:
         return 1 - reduce.reduce_sum(p * y, along, keepdims=True)
 
-    name = "cosine_distance_loss"
-    return element_wise(name, labels, predictions, loss, weights, scope, loss_collection, reduction)
+    rest = (labels, predictions, weights, scope, loss_collection, reduction)
+    return element_wise("cosine_distance_loss", loss, *rest)
 
 
 def mean_pairwise_squared_error(
@@ -147,12 +136,12 @@ def mean_pairwise_squared_error(
             array.reshape(differences, rows),
             array.reshape(filling.ones_like(differences) * present, rows),
         )
-        # One number an example, with as many dimensions as its weights have.
+        # One number per example, with the rank of the weights.
         each = joining.concat([shape[:1], filling.ones_like(shape[1:])], 0)
         return array.reshape(pairs, each) * fitting
 
-    name = "mean_pairwise_squared_error"
-    return element_wise(name, labels, predictions, loss, 1.0, scope, loss_collection, Reduction.SUM)
+    rest = (labels, predictions, 1.0, scope, loss_collection, Reduction.SUM)
+    return element_wise("mean_pairwise_squared_error", loss, *rest)
 
 
 def _pairwise(differences: Tensor, present: Tensor) -> Tensor:

@@ -121,7 +121,7 @@ def compute_weighted_loss(
     note_loss_reduction(chosen)
     with get_default_graph().name_scope(scope or "weighted_loss"):
         values = convert_to_tensor(losses, name="losses")
-        # Of 16 bits neither the sum nor the number of losses would be exact.
+        # In 16 bits neither the sum nor the number of losses would be exact.
         given = values.dtype
         if given is not float64:
             values = elementwise.cast(values, float32)
@@ -153,9 +153,9 @@ def _divisor(values: Tensor, weights: Tensor | None, reduction: str) -> Tensor:
 
 def element_wise(
     name: str,
+    loss: Callable[[Tensor, Tensor], Tensor],
     labels: Any,
     predictions: Any,
-    loss: Callable[[Tensor, Tensor], Tensor],
     weights: Any,
     scope: str | None,
     loss_collection: str | None,
@@ -166,8 +166,8 @@ def element_wise(
 
     Args:
         name: the loss's name, its name scope by default.
-        labels, predictions: numbers of one shape.
         loss: gives a loss, or losses of examples, from labels and predictions.
+        labels, predictions: numbers of one shape.
         weights, scope, loss_collection, reduction: see `compute_weighted_loss`.
         widens: compute predictions of 16 bits in float32, as their squares and small numbers added
             to them need.

@@ -12,6 +12,8 @@ from estimatorkit.layers.metrics.confusion_matrix import count_pairs
 from estimatorkit.layers.metrics.streaming import (
     Collections,
     Metric,
+    Sums,
+    metric_like,
     metric_variable,
     streaming,
 )
@@ -121,15 +123,16 @@ def mean_iou(
     )
 
 
-def mean_per_class_accuracy(
-    labels: Any,
-    predictions: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+def _accuracies(total: Tensor, count: Tensor) -> Tensor:
+    return elementwise.div_no_nan(count, total)
+
+
+def _mean_accuracy(total: Tensor, count: Tensor) -> Tensor:
+    return reduce.reduce_mean(_accuracies(total, count))
+
+
+@metric_like(mean_iou, _mean_accuracy, "mean_accuracy", _accuracies)
+def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, weights: Any) -> Sums:
     """The mean over classes of how often examples of the class were predicted right.
 
     Args:
@@ -139,26 +142,14 @@ def mean_per_class_accuracy(
     Returns:
         `(value, update_op)`; the update gives the accuracy of each class, as TensorFlow's.
     """
-
-    def sums() -> dict[str, Tensor]:
-        truth, guesses = (
-            array.reshape(elementwise.cast(each, int64), [-1]) for each in (labels, predictions)
-        )
-        each = None if weights is None else array.reshape(weights, [-1])
-        truth, guesses, counts = _examples(truth, guesses, each, float32)
-        truth = checked(truth, "index", num_classes)
-        right = counts * elementwise.cast(elementwise.equal(truth, guesses), float32)
-        return {
-            key: segment.unsorted_segment_sum(value, truth, num_classes)
-            for key, value in (("total", counts), ("count", right))
-        }
-
-    def of_classes(total: Tensor, count: Tensor) -> Tensor:
-        return elementwise.div_no_nan(count, total)
-
-    return streaming(
-        *(name or "mean_accuracy", sums),
-        lambda total, count: reduce.reduce_mean(of_classes(total, count)),
-        *(metrics_collections, updates_collections),
-        updated_formula=of_classes,
+    truth, guesses = (
+        array.reshape(elementwise.cast(each, int64), [-1]) for each in (labels, predictions)
     )
+    each = None if weights is None else array.reshape(weights, [-1])
+    truth, guesses, counts = _examples(truth, guesses, each, float32)
+    truth = checked(truth, "index", num_classes)
+    right = counts * elementwise.cast(elementwise.equal(truth, guesses), float32)
+    return {
+        key: segment.unsorted_segment_sum(value, truth, num_classes)
+        for key, value in (("total", counts), ("count", right))
+    }

@@ -10,7 +10,14 @@ from typing import Any
 from estimatorkit.core.dtypes import float32, float64, int32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
+from estimatorkit.layers.metrics.means import mean_squared_error
+from estimatorkit.layers.metrics.streaming import (
+    Collections,
+    Metric,
+    Sums,
+    metric_like,
+    streaming,
+)
 from estimatorkit.layers.weighting import broadcast, same_shapes
 from estimatorkit.ops.array import array, joining, segment
 from estimatorkit.ops.math import elementwise, reduce
@@ -82,14 +89,8 @@ def bucket_rows(predictions: Tensor, labels: Tensor, count: Tensor) -> Tensor:
     return elementwise.cast(joining.stack([*means, count], 1), float32)
 
 
-def normalized_cross_entropy(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@metric_like(mean_squared_error, normalized_entropy)
+def normalized_cross_entropy(labels: Any, predictions: Any, weights: Any) -> Sums:
     """The mean log loss over the entropy of the mean label: 1 for a model that knows only this.
 
     He et al. 2014, "Practical Lessons from Predicting Clicks on Ads at Facebook".
@@ -105,32 +106,16 @@ def normalized_cross_entropy(
     Raises:
         ValueError: the shapes do not fit.
     """
-    return streaming(
-        name or "normalized_cross_entropy",
-        lambda: entropy_sums(labels, predictions, weights),
-        normalized_entropy,
-        *(metrics_collections, updates_collections),
-    )
+    return entropy_sums(labels, predictions, weights)
 
 
-def calibration(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@metric_like(normalized_cross_entropy, calibrated)
+def calibration(labels: Any, predictions: Any, weights: Any) -> Sums:
     """The mean prediction over the mean label: 1 is calibrated, more predicts too many clicks.
 
     Arguments as for `normalized_cross_entropy`; 0 if there are no positive labels.
     """
-    return streaming(
-        name or "calibration",
-        lambda: calibration_sums(labels, predictions, weights),
-        calibrated,
-        *(metrics_collections, updates_collections),
-    )
+    return calibration_sums(labels, predictions, weights)
 
 
 def calibration_by_bucket(

@@ -6,15 +6,24 @@ metrics, above a threshold. Counts are sums of weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
 
 from estimatorkit.core.dtypes import bool_, float32
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
+from estimatorkit.layers.metrics.means import mean_squared_error
+from estimatorkit.layers.metrics.streaming import (
+    Collections,
+    Metric,
+    Sums,
+    metric_like,
+    streaming,
+)
 from estimatorkit.layers.metrics.thresholds import counts_at, tested
 from estimatorkit.layers.weighting import broadcast, same_shapes
 from estimatorkit.ops.math import elementwise, reduce
+
+P = ParamSpec("P")
 
 
 def _decisions(labels: Any, predictions: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -33,14 +42,8 @@ _KINDS = {
 """What the label and the decision are."""
 
 
-def _sums(
-    kinds: Sequence[str], labels: Any, predictions: Any, weights: Any, thresholds: Any
-) -> dict[str, Tensor]:
-    """The weight of a batch's examples of each kind; a vector where there are thresholds."""
-    if thresholds is not None:
-        truth, guesses = same_shapes(labels, predictions)
-        counts = counts_at(truth, tested(truth, guesses), weights, thresholds)._asdict()
-        return {kind: counts[kind] for kind in kinds}
+def _sums(labels: Any, predictions: Any, weights: Any, kinds: Sequence[str]) -> dict[str, Tensor]:
+    """The weight of a batch's examples of each kind."""
     truth, decision, full = _decisions(labels, predictions, weights)
     found = {}
     for kind in kinds:
@@ -53,34 +56,21 @@ def _sums(
     return found
 
 
-def _ratio(
-    name: str,
-    other: str,
-    labels: Any,
-    predictions: Any,
-    weights: Any,
-    thresholds: Sequence[float] | None,
-    metrics_collections: Collections,
-    updates_collections: Collections,
-) -> Metric:
-    """True positives over the sum of them and those of another kind."""
-    return streaming(
-        name,
-        lambda: _sums(("true_positives", other), labels, predictions, weights, thresholds),
-        lambda right, wrong: elementwise.div_no_nan(right, right + wrong),
-        metrics_collections,
-        updates_collections,
-    )
+def _sums_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: Sequence[str]
+) -> dict[str, Tensor]:
+    """The same for each threshold."""
+    truth, guesses = same_shapes(labels, predictions)
+    counts = counts_at(truth, tested(truth, guesses), weights, thresholds)._asdict()
+    return {kind: counts[kind] for kind in kinds}
 
 
-def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+def _share(right: Tensor, wrong: Tensor) -> Tensor:
+    return elementwise.div_no_nan(right, right + wrong)
+
+
+@metric_like(mean_squared_error, _share)
+def precision(labels: Any, predictions: Any, weights: Any) -> Sums:
     """The fraction of the examples predicted positive that are positive.
 
     Args:
@@ -90,25 +80,13 @@ def precision(
     Returns:
         `(value, update_op)`; 0 if nothing was predicted positive.
     """
-    return _ratio(
-        *(name or "precision", "false_positives", labels, predictions, weights, None),
-        *(metrics_collections, updates_collections),
-    )
+    return _sums(labels, predictions, weights, ("true_positives", "false_positives"))
 
 
-def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@metric_like(precision, _share)
+def recall(labels: Any, predictions: Any, weights: Any) -> Sums:
     """The fraction of positive examples that are predicted so; arguments as for `precision`."""
-    return _ratio(
-        *(name or "recall", "false_negatives", labels, predictions, weights, None),
-        *(metrics_collections, updates_collections),
-    )
+    return _sums(labels, predictions, weights, ("true_positives", "false_negatives"))
 
 
 def precision_at_thresholds(
@@ -121,161 +99,57 @@ def precision_at_thresholds(
     name: str | None = None,
 ) -> Metric:
     """`precision` for each threshold: predictions above it are positive."""
-    return _ratio(
-        *(name or "precision_at_thresholds", "false_positives", labels, predictions, weights),
-        *(thresholds, metrics_collections, updates_collections),
+    kinds = ("true_positives", "false_positives")
+    return streaming(
+        name or "precision_at_thresholds",
+        lambda: _sums_at_thresholds(labels, predictions, thresholds, weights, kinds),
+        _share,
+        metrics_collections,
+        updates_collections,
     )
 
 
+@metric_like(precision_at_thresholds, _share)
 def recall_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any
+) -> Sums:
     """`recall` for each threshold: predictions above it are positive."""
-    return _ratio(
-        *(name or "recall_at_thresholds", "false_negatives", labels, predictions, weights),
-        *(thresholds, metrics_collections, updates_collections),
-    )
+    kinds = ("true_positives", "false_negatives")
+    return _sums_at_thresholds(labels, predictions, thresholds, weights, kinds)
 
 
-def _confusion(
-    kind: str,
-    labels: Any,
-    predictions: Any,
-    weights: Any,
-    thresholds: Sequence[float] | None,
-    metrics_collections: Collections,
-    updates_collections: Collections,
-    name: str | None,
-) -> Metric:
-    def sums() -> dict[str, Tensor]:
-        found = _sums((kind,), labels, predictions, weights, thresholds)
-        return {key.removeprefix(f"{kind}/"): each for key, each in found.items()}
+def _count(like: Callable[P, Metric], name: str, examples: str) -> Callable[P, Metric]:
+    """The total weight of one kind of examples.
 
-    rest = (metrics_collections, updates_collections)
-    return streaming(name or kind, sums, lambda count: count, *rest)
-
-
-def true_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The total weight of positive examples predicted positive; arguments as for `precision`."""
-    rest = (metrics_collections, updates_collections, name)
-    return _confusion("true_positives", labels, predictions, weights, None, *rest)
-
-
-def true_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The total weight of negative examples predicted negative; arguments as for `precision`."""
-    rest = (metrics_collections, updates_collections, name)
-    return _confusion("true_negatives", labels, predictions, weights, None, *rest)
-
-
-def false_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The total weight of negative examples predicted positive; arguments as for `precision`."""
-    rest = (metrics_collections, updates_collections, name)
-    return _confusion("false_positives", labels, predictions, weights, None, *rest)
-
-
-def false_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The total weight of positive examples predicted negative; arguments as for `precision`."""
-    rest = (metrics_collections, updates_collections, name)
-    return _confusion("false_negatives", labels, predictions, weights, None, *rest)
-
-
-def true_positives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The total weight of positive examples predicted positive, for each threshold.
-
-    Predictions above a threshold are positive.
+    Args:
+        like: `precision`, or `precision_at_thresholds` for a weight at each threshold.
+        name: the metric's name.
+        examples: what they are.
     """
-    rest = (metrics_collections, updates_collections, name)
-    return _confusion("true_positives", labels, predictions, weights, thresholds, *rest)
+    kind, at_thresholds, _ = name.partition("_at_thresholds")
+
+    def count(**given: Any) -> Sums:
+        if at_thresholds:
+            return _sums_at_thresholds(**given, kinds=[kind])
+        return {"count": _sums(**given, kinds=[kind])[f"{kind}/count"]}
+
+    said = f"The total weight of {examples}"
+    count.__name__, count.__doc__ = name, f"{said}; arguments as for `precision`."
+    if at_thresholds:
+        count.__doc__ = (
+            f"{said}, for each threshold.\n\nPredictions above a threshold are positive."
+        )
+    return metric_like(like, lambda total: total, kind)(count)
 
 
-def true_negatives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The total weight of negative examples predicted negative, for each threshold.
-
-    Predictions above a threshold are positive.
-    """
-    rest = (metrics_collections, updates_collections, name)
-    return _confusion("true_negatives", labels, predictions, weights, thresholds, *rest)
-
-
-def false_positives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The total weight of negative examples predicted positive, for each threshold.
-
-    Predictions above a threshold are positive.
-    """
-    rest = (metrics_collections, updates_collections, name)
-    return _confusion("false_positives", labels, predictions, weights, thresholds, *rest)
-
-
-def false_negatives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The total weight of positive examples predicted negative, for each threshold.
-
-    Predictions above a threshold are positive.
-    """
-    rest = (metrics_collections, updates_collections, name)
-    return _confusion("false_negatives", labels, predictions, weights, thresholds, *rest)
+_RIGHT, _MISSED = "positive examples predicted positive", "positive examples predicted negative"
+_WRONG, _REJECTED = "negative examples predicted positive", "negative examples predicted negative"
+_BY_THRESHOLD = precision_at_thresholds
+true_positives = _count(precision, "true_positives", _RIGHT)
+true_negatives = _count(precision, "true_negatives", _REJECTED)
+false_positives = _count(precision, "false_positives", _WRONG)
+false_negatives = _count(precision, "false_negatives", _MISSED)
+true_positives_at_thresholds = _count(_BY_THRESHOLD, "true_positives_at_thresholds", _RIGHT)
+true_negatives_at_thresholds = _count(_BY_THRESHOLD, "true_negatives_at_thresholds", _REJECTED)
+false_positives_at_thresholds = _count(_BY_THRESHOLD, "false_positives_at_thresholds", _WRONG)
+false_negatives_at_thresholds = _count(_BY_THRESHOLD, "false_negatives_at_thresholds", _MISSED)

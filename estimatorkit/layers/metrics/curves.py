@@ -98,7 +98,7 @@ def auc(
         points = even_thresholds(num_thresholds)
     else:
         points = [-1e-7, *sorted(thresholds), 1.0 + 1e-7]
-    # tf.metrics lets the precision of no decisions be 1, tf.keras.metrics ("interpolation") 0.
+    # Precision without predictions is 1 in tf.metrics, and 0 in tf.keras.metrics ("interpolation").
     epsilon = 0.0 if summation_method == "interpolation" else 1e-6
     return metric_at_thresholds(
         *(name or "auc", labels, predictions, weights, points),
@@ -214,7 +214,7 @@ def specificity_at_sensitivity(
     """
     _in_unit_interval("sensitivity", sensitivity, num_thresholds)
     points = even_thresholds(num_thresholds)
-    points[-1] = 1.0 - 1e-7  # TensorFlow's: predictions of 1 are positive at every threshold
+    points[-1] = 1.0 - 1e-7  # as in TensorFlow: predictions of 1 are positive at every threshold
 
     def formula(counts: Counts) -> Tensor:
         right, missed, rejected, wrong = counts

@@ -8,7 +8,14 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming, weighted_sums
+from estimatorkit.layers.metrics.streaming import (
+    Collections,
+    Metric,
+    Sums,
+    metric_like,
+    streaming,
+    weighted_sums,
+)
 from estimatorkit.layers.weighting import broadcast, remove_squeezable_dimensions, same_shapes
 from estimatorkit.ops.math import elementwise, reduce
 
@@ -44,13 +51,8 @@ def mean(
     )
 
 
-def mean_tensor(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@metric_like(mean, elementwise.div_no_nan, "mean")
+def mean_tensor(values: Any, weights: Any) -> Sums:
     """The weighted mean over batches of each element.
 
     Args:
@@ -63,14 +65,9 @@ def mean_tensor(
     Raises:
         ValueError: the shape of `values` is not known, or the weights do not fit.
     """
-
-    def sums() -> dict[str, Tensor]:
-        tensor = elementwise.cast(convert_to_tensor(values, name="values"), float32)
-        full = broadcast(1.0 if weights is None else weights, tensor)
-        return {"total_tensor": tensor * full, "count_tensor": full}
-
-    rest = (metrics_collections, updates_collections)
-    return streaming(name or "mean", sums, elementwise.div_no_nan, *rest)
+    tensor = elementwise.cast(convert_to_tensor(values, name="values"), float32)
+    full = broadcast(1.0 if weights is None else weights, tensor)
+    return {"total_tensor": tensor * full, "count_tensor": full}
 
 
 def percentage_below(
@@ -97,26 +94,6 @@ def percentage_below(
     return streaming(name or "percentage_below_threshold", sums, elementwise.div_no_nan, *rest)
 
 
-def accuracy(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The fraction of predictions that equal labels; arguments as for `mean_squared_error`."""
-
-    def sums() -> dict[str, Tensor]:
-        truth, guesses = same_shapes(labels, predictions)
-        hits = elementwise.equal(elementwise.cast(guesses, truth.dtype), truth)
-        return weighted_sums(hits, weights)
-
-    return streaming(
-        name or "accuracy", sums, elementwise.div_no_nan, metrics_collections, updates_collections
-    )
-
-
 def accuracy_baseline(
     labels: Any,
     weights: Any = None,
@@ -139,22 +116,16 @@ def accuracy_baseline(
     )
 
 
-def _errors(
-    name: str,
-    error: Callable[[Tensor, Tensor], Tensor],
-    formula: Callable[[Tensor, Tensor], Tensor],
-    labels: Any,
-    predictions: Any,
-    weights: Any,
-    metrics_collections: Collections,
-    updates_collections: Collections,
-) -> Metric:
-    def sums() -> dict[str, Tensor]:
-        truth, guesses = same_shapes(labels, predictions)
-        difference = error(elementwise.cast(guesses, float32), elementwise.cast(truth, float32))
-        return weighted_sums(difference, weights)
+def _error_sums(
+    error: Callable[[Tensor, Tensor], Tensor], labels: Any, predictions: Any, weights: Any
+) -> dict[str, Tensor]:
+    truth, guesses = same_shapes(labels, predictions)
+    difference = error(elementwise.cast(guesses, float32), elementwise.cast(truth, float32))
+    return weighted_sums(difference, weights)
 
-    return streaming(name, sums, formula, metrics_collections, updates_collections)
+
+def _root(total: Tensor, count: Tensor) -> Tensor:
+    return elementwise.sqrt(elementwise.div_no_nan(total, count))
 
 
 def mean_squared_error(
@@ -173,45 +144,33 @@ def mean_squared_error(
         predictions: numbers of any shape.
         weights, metrics_collections, updates_collections, name: see `mean`.
     """
-    return _errors(
+    return streaming(
         name or "mean_squared_error",
-        *(elementwise.squared_difference, elementwise.div_no_nan, labels, predictions, weights),
-        *(metrics_collections, updates_collections),
-    )
-
-
-def root_mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The root of `mean_squared_error`, with its arguments."""
-    return _errors(
-        name or "root_mean_squared_error",
-        elementwise.squared_difference,
-        lambda total, count: elementwise.sqrt(elementwise.div_no_nan(total, count)),
-        *(labels, predictions, weights, metrics_collections, updates_collections),
-    )
-
-
-def mean_absolute_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
-    """The mean of |prediction - label|; arguments as for `mean_squared_error`."""
-    return _errors(
-        name or "mean_absolute_error",
-        lambda guesses, truth: elementwise.abs(guesses - truth),
+        lambda: _error_sums(elementwise.squared_difference, labels, predictions, weights),
         elementwise.div_no_nan,
-        *(labels, predictions, weights, metrics_collections, updates_collections),
+        metrics_collections,
+        updates_collections,
     )
+
+
+@metric_like(mean_squared_error, _root)
+def root_mean_squared_error(labels: Any, predictions: Any, weights: Any) -> Sums:
+    """The root of `mean_squared_error`, with its arguments."""
+    return _error_sums(elementwise.squared_difference, labels, predictions, weights)
+
+
+@metric_like(mean_squared_error, elementwise.div_no_nan)
+def mean_absolute_error(labels: Any, predictions: Any, weights: Any) -> Sums:
+    """The mean of |prediction - label|; arguments as for `mean_squared_error`."""
+    return _error_sums(lambda p, y: elementwise.abs(p - y), labels, predictions, weights)
+
+
+@metric_like(mean_squared_error, elementwise.div_no_nan)
+def accuracy(labels: Any, predictions: Any, weights: Any) -> Sums:
+    """The fraction of predictions that equal labels; arguments as for `mean_squared_error`."""
+    truth, guesses = same_shapes(labels, predictions)
+    hits = elementwise.equal(elementwise.cast(guesses, truth.dtype), truth)
+    return weighted_sums(hits, weights)
 
 
 def mean_relative_error(
@@ -238,10 +197,12 @@ def mean_relative_error(
             elementwise.abs(truth - guesses), elementwise.cast(scale, float32)
         )
 
-    return _errors(
+    return streaming(
         name or "mean_relative_error",
-        *(error, elementwise.div_no_nan, labels, predictions, weights),
-        *(metrics_collections, updates_collections),
+        lambda: _error_sums(error, labels, predictions, weights),
+        elementwise.div_no_nan,
+        metrics_collections,
+        updates_collections,
     )
 
 
@@ -262,9 +223,14 @@ def mean_cosine_distance(
         weights: a scalar, or of the shape of `predictions` with 1 at `dim`.
         metrics_collections, updates_collections, name: see `mean`.
     """
-    return _errors(
+
+    def cosine(guesses: Tensor, truth: Tensor) -> Tensor:
+        return reduce.reduce_sum(guesses * truth, dim, keepdims=True)
+
+    return streaming(
         name or "mean_cosine_distance",
-        lambda guesses, truth: reduce.reduce_sum(guesses * truth, dim, keepdims=True),
+        lambda: _error_sums(cosine, labels, predictions, weights),
         lambda total, count: 1.0 - elementwise.div_no_nan(total, count),
-        *(labels, predictions, weights, metrics_collections, updates_collections),
+        metrics_collections,
+        updates_collections,
     )

@@ -71,7 +71,7 @@ def list_sums(
         kind: one of `KINDS`.
         k: the ranks that count; None for all.
         lists: int `(items,)`, the list of each item, from 0 to less than the number of items.
-        labels: relevance, `(items,)`; items with negative labels are left out.
+        labels: relevance, `(items,)`; items with negative labels are excluded.
         scores: `(items,)`; NaN ranks last.
         weights: `(items,)`.
         module: `numpy` or `jax.numpy`.

@@ -2,9 +2,9 @@
 
 A list is a row of a batch, `(batch, list_size)`, or, with `groups`, all examples of a group (a
 user's impressions) in all batches. Rows are summed on the device, as any metric. Examples of groups
-are kept on the host until the value is asked for, exactly and in memory proportional to their
-number (that of the session's largest evaluation); a step is then one run. Their number is a local
-variable, which says how many of the kept examples count: resetting it resets the metric.
+are kept on the host until the value is read, exactly and in memory proportional to their
+number (that of the session's largest evaluation); a step is then one run. A local variable counts
+the kept examples that are valid: resetting it resets the metric.
 
 Labels below 0 are padding. Definitions, weights included, are those of TensorFlow Ranking
 (`tfr.keras.metrics`): a list's weight is the mean of its items' weights by relevance, and a list
@@ -41,6 +41,7 @@ from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.distribute.replica_context import replica_context
+from estimatorkit.layers.engine.arguments import arguments_of
 from estimatorkit.layers.metrics.ranked_lists import list_sums
 from estimatorkit.layers.metrics.streaming import Collections, Metric, metric_variable, streaming
 from estimatorkit.layers.weighting import broadcast, same_shapes
@@ -259,24 +260,25 @@ def checked_k(k: int | None) -> int | None:
 
 
 def _ranking(
-    name: str,
     kind: str,
-    k: int | None,
+    default: str,
     labels: Any,
     predictions: Any,
-    weights: Any,
     groups: Any,
+    weights: Any,
     metrics_collections: Collections,
     updates_collections: Collections,
+    name: str | None,
+    k: int | None = None,
 ) -> Metric:
-    ranks = checked_k(k)
-    collections = (metrics_collections, updates_collections)
+    name, ranks = name or default, checked_k(k)
     if groups is None:
         return streaming(
             name,
             lambda: {"sums": row_sums(kind, ranks, columns_of(labels, predictions, weights))},
             formula,
-            *collections,
+            metrics_collections,
+            updates_collections,
         )
     graph = get_default_graph()
     with graph.name_scope(name):
@@ -304,7 +306,7 @@ def group_auc(
     """The mean of the groups' areas under the ROC curve, weighted by their impressions (GAUC).
 
     Zhu et al. 2017, "Optimized Cost per Click in Taobao Display Advertising" (arXiv:1703.02091).
-    Exact, equal predictions included. Groups of one class are left out. Examples are kept in host
+    Exact, equal predictions included. Groups of one class are excluded. Examples are kept in host
     memory, about 20 bytes each, until the next evaluation.
 
     Args:
@@ -321,8 +323,8 @@ def group_auc(
         TypeError: groups are neither integers nor strings.
         ValueError: the shapes do not fit.
     """
-    rest = (labels, predictions, weights, groups, metrics_collections, updates_collections)
-    return _ranking(name or "group_auc", "auc", None, *rest)
+    rest = (weights, metrics_collections, updates_collections, name)
+    return _ranking("auc", "group_auc", labels, predictions, groups, *rest)
 
 
 def ndcg_at_k(
@@ -356,80 +358,43 @@ def ndcg_at_k(
         TypeError: groups are neither integers nor strings.
         ValueError: the shapes do not fit, or `k` is less than 1.
     """
-    rest = (labels, predictions, weights, groups, metrics_collections, updates_collections)
-    return _ranking(name or "ndcg_at_k", "ndcg", k, *rest)
+    rest = (weights, metrics_collections, updates_collections, name, k)
+    return _ranking("ndcg", "ndcg_at_k", labels, predictions, groups, *rest)
 
 
-def mean_average_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int | None = None,
-    weights: Any = None,
-    groups: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@arguments_of(ndcg_at_k)
+def mean_average_precision_at_k(**given: Any) -> Metric:
     """The mean over lists of the precisions at the relevant items among the first k.
 
     They are summed and divided by the number of relevant items, beyond k too. Labels of 1 and more
     are relevant; arguments and result as for `ndcg_at_k`.
     """
-    rest = (labels, predictions, weights, groups, metrics_collections, updates_collections)
-    default = "mean_average_precision_at_k"
-    return _ranking(name or default, "mean_average_precision", k, *rest)
+    return _ranking("mean_average_precision", "mean_average_precision_at_k", **given)
 
 
-def mean_reciprocal_rank(
-    labels: Any,
-    predictions: Any,
-    k: int | None = None,
-    weights: Any = None,
-    groups: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@arguments_of(ndcg_at_k)
+def mean_reciprocal_rank(**given: Any) -> Metric:
     """The mean over lists of 1 / rank of the first relevant item; 0 if that is not in the first k.
 
     Labels of 1 and more are relevant; arguments and result as for `ndcg_at_k`.
     """
-    rest = (labels, predictions, weights, groups, metrics_collections, updates_collections)
-    return _ranking(name or "mean_reciprocal_rank", "mean_reciprocal_rank", k, *rest)
+    return _ranking("mean_reciprocal_rank", "mean_reciprocal_rank", **given)
 
 
-def list_recall_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int | None = None,
-    weights: Any = None,
-    groups: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@arguments_of(ndcg_at_k)
+def list_recall_at_k(**given: Any) -> Metric:
     """The mean over lists of the fraction of relevant items that are among the first k.
 
     Not `recall_at_k`, which compares class indices. Labels of 1 and more are relevant; arguments
     and result as for `ndcg_at_k`.
     """
-    rest = (labels, predictions, weights, groups, metrics_collections, updates_collections)
-    return _ranking(name or "list_recall_at_k", "recall", k, *rest)
+    return _ranking("recall", "list_recall_at_k", **given)
 
 
-def hit_rate_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int | None = None,
-    weights: Any = None,
-    groups: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@arguments_of(ndcg_at_k)
+def hit_rate_at_k(**given: Any) -> Metric:
     """The fraction of lists with a relevant item among the first k.
 
     Labels of 1 and more are relevant; arguments and result as for `ndcg_at_k`.
     """
-    rest = (labels, predictions, weights, groups, metrics_collections, updates_collections)
-    return _ranking(name or "hit_rate_at_k", "hit_rate", k, *rest)
+    return _ranking("hit_rate", "hit_rate_at_k", **given)

@@ -1,9 +1,10 @@
 """What every metric is made of: sums over the examples seen, and a formula of these sums.
 
 `streaming` makes a local variable for each sum (`metric_variable`: collections LOCAL_VARIABLES and
-METRIC_VARIABLES, so that no checkpoint holds them and each evaluation starts them anew), adds to it
+METRIC_VARIABLES, so that no checkpoint holds them and each evaluation restarts them), adds to it
 in `update_op`, and computes `value` from them; `keras.metric_classes.metric` does the same for
-objects. Updates are pure device operations, so an evaluation can run many batches in one XLA call;
+objects. `metric_like` makes a metric of a function of the sums, with the arguments of another
+metric. Updates are pure device operations, so an evaluation can run many batches in one XLA call;
 sums, not means of batches, are kept, so a short last batch counts by its examples. Sums are
 float32, as TensorFlow's: counts are exact up to 2**24 examples of weight 1, and off by at most one
 part in 2**24 a batch after that.
@@ -11,8 +12,9 @@ part in 2**24 a batch after that.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -25,10 +27,12 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_options import VariableAggregation
 from estimatorkit.core.variables import Variable
+from estimatorkit.layers.engine.arguments import arguments_of
 from estimatorkit.layers.weighting import broadcast
 from estimatorkit.ops.array import array
 from estimatorkit.ops.math import elementwise, reduce
 
+P = ParamSpec("P")
 Metric = tuple[Tensor, Tensor]
 Collections = Sequence[str] | None
 Sums = Mapping[str, Tensor]
@@ -44,7 +48,7 @@ def metric_variable(
         shape: its shape, fully known.
         dtype: its dtype.
         name: its name, below the name scope in force.
-        initial_value: what it starts with; 0 by default.
+        initial_value: its initial value; 0 by default.
     """
     start = np.zeros(shape, dtype.as_numpy_dtype) if initial_value is None else initial_value
     return Variable(
@@ -90,7 +94,7 @@ def streaming(
 
     Args:
         name: its name scope.
-        sums: makes what a batch adds to each sum.
+        sums: computes a batch's contribution to each sum.
         formula: the metric from the sums, in that order.
         metrics_collections, updates_collections: collections that take the value and the update.
         updated_formula: what the update gives, where that is not the metric.
@@ -108,6 +112,36 @@ def streaming(
     graph.add_to_collections(metrics_collections or (), value)
     graph.add_to_collections(updates_collections or (), update)
     return value, update
+
+
+def metric_like(
+    other: Callable[P, Metric],
+    formula: Callable[..., Tensor],
+    name: str | None = None,
+    updated_formula: Callable[..., Tensor] | None = None,
+) -> Callable[[Callable[..., Sums]], Callable[P, Metric]]:
+    """Makes a metric, which takes the arguments of another one, of what a batch adds to each sum.
+
+    Args:
+        other: the metric that describes the arguments. The function gets all of them but the
+            collections and the name.
+        formula, updated_formula: see `streaming`.
+        name: the name scope by default; that of the function by default.
+    """
+
+    def decorate(sums: Callable[..., Sums]) -> Callable[P, Metric]:
+        @arguments_of(other)
+        @functools.wraps(sums)
+        def metric(
+            metrics_collections: Collections, updates_collections: Collections, **given: Any
+        ) -> Metric:
+            scope = given.pop("name") or name or sums.__name__
+            collections = (metrics_collections, updates_collections)
+            return streaming(scope, lambda: sums(**given), formula, *collections, updated_formula)
+
+        return metric
+
+    return decorate
 
 
 def weighted_sums(values: Any, weights: Any, dtype: DType = float32) -> dict[str, Tensor]:

@@ -28,13 +28,14 @@ from estimatorkit.ops.math.checked import checked
 
 
 def _buckets(predictions: Any, limits: NDArray[Any], module: Any) -> Any:
-    """How many of the rising `limits` each prediction is above; none where it is NaN."""
+    """How many of the rising `limits` each prediction exceeds; 0 for NaN."""
     known = module.where(predictions == predictions, predictions, -np.inf)
     steps = len(limits) - 1
     even = np.allclose(limits, np.linspace(0, 1, steps + 1), atol=1e-6) if steps else False
     if not even:
         return module.searchsorted(limits, known, side="left")
-    # Guessed by a product and corrected by one: a binary search takes five times as long on CPU.
+    # Estimated by a product and corrected by at most one: a binary search takes five times as long
+    # on CPU.
     guess = module.ceil(module.clip(known, 0, 1) * np.float32(steps)).astype(np.int32)
     ends = np.concatenate([[-np.inf], limits, [np.inf]]).astype(np.float32)
     table = module.asarray(ends)
@@ -140,7 +141,7 @@ def counts_at(
         predictions: floats, `(batch, ...)`.
         weights: None, a scalar, or of the shape of `predictions` with 1 in any place.
         thresholds: numbers in any order.
-        by_column: whether each column of `(batch, columns)` counts by itself.
+        by_column: whether each column of `(batch, columns)` counts separately.
     """
     guesses = elementwise.cast(predictions, float32)
     each = {

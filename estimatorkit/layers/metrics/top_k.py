@@ -16,6 +16,7 @@ from estimatorkit.core.dtypes import float64, int64
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.engine.arguments import arguments_of
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
 from estimatorkit.layers.weighting import broadcast
 from estimatorkit.ops.array import array, filling, indexing, ranking
@@ -61,7 +62,7 @@ def _only(ids: Tensor, class_id: int) -> Tensor:
 
 
 def _elements(ids: Tensor) -> Tensor:
-    """Where each element of a set stands for the first time."""
+    """Marks the first occurrence of each element of a set."""
     places = filling.range_(array.shape(ids)[-1])
     earlier = elementwise.less(array.expand_dims(places, 0), array.expand_dims(places, 1))
     same = elementwise.equal(array.expand_dims(ids, -1), array.expand_dims(ids, -2))
@@ -82,16 +83,19 @@ def _size(mask: Tensor) -> Tensor:
 
 
 def _at_k(
-    name: str | None,
     what: str,
     other: str,
-    sets: _Sets,
+    labels: Any,
+    predictions_idx: Any,
     k: int | None,
     class_id: int | None,
     weights: Any,
-    collections: tuple[Collections, Collections],
+    metrics_collections: Collections,
+    updates_collections: Collections,
+    name: str | None,
 ) -> Metric:
     """True positives over the sum of them and of false positives or negatives."""
+    sets = _sets(labels, predictions_idx, class_id)
     suffix = f"_at_{'k' if k is None else k}" + ("" if class_id is None else f"_class{class_id}")
 
     def sums() -> dict[str, Tensor]:
@@ -111,8 +115,11 @@ def _at_k(
         }
 
     return streaming(
-        *(name or what + suffix, sums, lambda right, wrong: right / (right + wrong)),
-        *collections,
+        name or what + suffix,
+        sums,
+        lambda right, wrong: right / (right + wrong),
+        metrics_collections,
+        updates_collections,
     )
 
 
@@ -143,28 +150,17 @@ def precision_at_top_k(
     Raises:
         ValueError: the ranks do not match.
     """
-    sets = _sets(labels, predictions_idx, class_id)
-    collections = (metrics_collections, updates_collections)
-    return _at_k(name, "precision", "false_positive", sets, k, class_id, weights, collections)
+    rest = (k, class_id, weights, metrics_collections, updates_collections, name)
+    return _at_k("precision", "false_positive", labels, predictions_idx, *rest)
 
 
-def recall_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
-    k: int | None = None,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@arguments_of(precision_at_top_k)
+def recall_at_top_k(**given: Any) -> Metric:
     """The fraction of the labels of an example that were predicted; see `precision_at_top_k`.
 
     Labels that are not classes count as missed. The value is NaN if there are no labels.
     """
-    sets = _sets(labels, predictions_idx, class_id)
-    collections = (metrics_collections, updates_collections)
-    return _at_k(name, "recall", "false_negative", sets, k, class_id, weights, collections)
+    return _at_k("recall", "false_negative", **given)
 
 
 def precision_at_k(
@@ -185,27 +181,14 @@ def precision_at_k(
         predictions: scores `(..., classes)`.
         k: the number of predicted classes per example.
     """
-    return precision_at_top_k(
-        *(labels, ranking.top_k(predictions, k).indices, k, class_id, weights),
-        *(metrics_collections, updates_collections, name),
-    )
+    rest = (k, class_id, weights, metrics_collections, updates_collections, name)
+    return precision_at_top_k(labels, ranking.top_k(predictions, k).indices, *rest)
 
 
-def recall_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@arguments_of(precision_at_k)
+def recall_at_k(predictions: Any, k: int, **given: Any) -> Metric:
     """`recall_at_top_k` of the k classes with the greatest scores; arguments: `precision_at_k`."""
-    return recall_at_top_k(
-        *(labels, ranking.top_k(predictions, k).indices, k, class_id, weights),
-        *(metrics_collections, updates_collections, name),
-    )
+    return recall_at_top_k(predictions_idx=ranking.top_k(predictions, k).indices, k=k, **given)
 
 
 def average_precision_at_k(

@@ -1,6 +1,6 @@
 """`RNN`: runs a cell over time steps (`tf.keras.layers.RNN`) in one XLA loop.
 
-`recurrent_kinds` has the layers with a cell of their own, such as `LSTM`.
+`recurrent_kinds` has the layers with a fixed cell, such as `LSTM`.
 """
 
 from __future__ import annotations
@@ -445,7 +445,7 @@ _LOOP = (
 
 
 def _use_policy_of(layer: Layer, cell: Layer) -> None:
-    """Gives cells without a dtype of their own the policy of their layer."""
+    """Gives cells without a dtype the policy of their layer."""
     for each in cell.submodules_and_self():
         if not each.built and not each._dtype_given:
             each._policy, each._dtype_given = layer._policy, True

@@ -96,22 +96,10 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
                 f"{units}."
             )
         super().__init__(**kwargs)
-        self.keep(
-            units=int(units),
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=min(1.0, max(0.0, dropout)),
-            recurrent_dropout=min(1.0, max(0.0, recurrent_dropout)),
-        )
+        self.keep_arguments(locals())
+        self.units = int(units)
+        self.dropout = min(1.0, max(0.0, dropout))
+        self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
 
     @property
     def state_size(self) -> Any:
@@ -502,24 +490,6 @@ class CuDNNLSTMCell(LSTMCell):
 
     fixed = ("activation", "recurrent_activation", "use_bias", "implementation")
 
-    def __init__(
-        self,
-        units: int,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        unit_forget_bias: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            units,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            unit_forget_bias=unit_forget_bias,
-            **kwargs,
-        )
-
     def _bias_shape(self) -> list[int]:
         return [8 * self.units]
 
@@ -536,22 +506,6 @@ class CuDNNGRUCell(GRUCell):
     """
 
     fixed = ("activation", "recurrent_activation", "use_bias", "implementation", "reset_after")
-
-    def __init__(
-        self,
-        units: int,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            units,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            **kwargs,
-        )
 
     def _bias_shape(self) -> list[int]:
         return [6 * self.units]

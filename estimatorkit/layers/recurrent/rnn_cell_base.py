@@ -176,7 +176,7 @@ class RNNCell(ScopedVariables):
         return self.zero_state(batch_size, dtype)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """An equal cell not called yet, which will create variables of its own.
+        """An equal cell that has not been called, and will create its own variables.
 
         Inner cells are copied as well; tensors and all other values are shared.
         """

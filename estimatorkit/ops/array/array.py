@@ -14,15 +14,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.axes import (
-    in_range,
-    ints_of,
-    known_axes,
-    register_with_axis,
-    unknown_numbers,
-    with_axes,
-    with_axis,
-)
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, int32
 from estimatorkit.core.errors import value_error
@@ -33,10 +24,20 @@ from estimatorkit.core.registry import (
     constant_value,
     constant_value_as_shape,
     register,
+    same_as_input,
 )
-from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
+from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape, as_shape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.math.axes import (
+    as_tuple,
+    in_range,
+    input_attr,
+    ints_of,
+    register_with_axis,
+    unknown_numbers,
+    with_axis,
+)
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -131,12 +132,12 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 def _rest_of_nothing(given: Iterable[Any], wanted: Iterable[int]) -> int:
-    """What -1 stands for beside a 0: inferred from the dimensions that are not 0.
+    """The length meant by -1 next to a 0: inferred from the dimensions that are not 0.
 
     So `[batch, -1]` flattens the rows of an empty batch.
     """
     whole, known = (math.prod(filter(None, dims)) for dims in (given, wanted))
-    return int(whole // -known)  # which -1 has made negative
+    return int(whole // -known)  # the -1 has made it negative
 
 
 def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:
@@ -258,10 +259,7 @@ def squeeze(
 
 
 def _infer_transpose(inputs: Any, attrs: Any) -> list[Spec]:
-    dims, perm = inputs[0].shape.dims, known_axes(inputs, attrs["perm"])
-    if perm == "input":
-        length = inputs[0].shape.rank if inputs[1].shape.rank != 1 else inputs[1].shape[0]
-        return [Spec(inputs[0].dtype, UNKNOWN if length is None else TensorShape([None] * length))]
+    dims, perm = inputs[0].shape.dims, attrs["perm"]
     if dims is None:
         return [Spec(inputs[0].dtype, UNKNOWN if perm is None else TensorShape([None] * len(perm)))]
     order = tuple(reversed(range(len(dims)))) if perm is None else perm
@@ -279,18 +277,26 @@ def _infer_transpose(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(inputs[0].dtype, TensorShape([dims[position] for position in order]))]
 
 
-register(
+def _infer_unknown_order(inputs: Any, attrs: Any) -> list[Spec]:
+    x, perm = inputs
+    rank = x.shape.rank if perm.shape.rank != 1 else perm.shape[0]
+    return [Spec(x.dtype, UNKNOWN if rank is None else TensorShape([None] * rank))]
+
+
+register_with_axis(
     "Transpose",
-    with_axes(lambda x, perm: jnp.transpose(x, perm), "perm"),
+    lambda x, perm: jnp.transpose(x, perm),
     moves=True,
     infer=_infer_transpose,
-    numpy_kernel=with_axes(lambda x, perm: np.transpose(x, perm), "perm"),
-    static=lambda attrs: (1,) if attrs["perm"] == "input" else (),
+    attr="perm",
+    read=as_tuple("perm"),
+    unknown=_infer_unknown_order,
+    numpy_kernel=lambda x, perm: np.transpose(x, perm),
     accepts=("", "x"),
     cases=lambda: [
         Case((_SAMPLE,), {"perm": None}),
         Case((_SAMPLE[None],), {"perm": (2, 0, 1)}),
-        Case((_SAMPLE, np.array([1, 0], np.int32)), {"perm": "input"}),
+        Case((_SAMPLE, np.array([1, 0], np.int32)), {"perm": input_attr(1)}),
     ],
 )
 
@@ -309,13 +315,49 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
     order: Any = None
     unknown = unknown_numbers(perm, "transpose")
     if unknown is not None:
-        inputs["perm"], order = unknown, "input"
+        inputs["perm"], order = unknown, input_attr(1)
     elif perm is not None:
         found = ints_of(perm, "transpose")
         if found.ndim > 1:
             raise value_error(
                 f"transpose: Shape must be rank 1 but is rank {found.ndim}: the order"
             )
-        # As in NumPy, negative ones count from the end.
+        # As in NumPy, negative axes count from the end.
         order = tuple(at % found.size if -found.size <= at < 0 else at for at in found.flat)
     return make("Transpose", inputs, {"perm": order}, name or "transpose")
+
+
+register(
+    "PlaceholderWithDefault",
+    lambda x, shape: x,
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, attrs["shape"])],
+    numpy_kernel=lambda x, shape: x,
+    cases=lambda: [Case((_SAMPLE,), {"shape": UNKNOWN})],
+    pure=False,
+)
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A placeholder whose value is `input` unless another is fed.
+
+    Raises:
+        ValueError: `input` does not have this shape.
+    """
+    made = make("PlaceholderWithDefault", {"input": input}, {"shape": as_shape(shape)}, name)
+    made.op.inputs[0].shape.assert_is_compatible_with(made.shape)
+    return made
+
+
+register(
+    "StopGradient",
+    lambda x: x,
+    infer=same_as_input(),
+    gradient=None,
+    numpy_kernel=lambda x: x,
+    cases=lambda: [Case((_SAMPLE,))],
+)
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """Returns the value of `input`, as a constant for gradients."""
+    return make("StopGradient", {"input": input}, name=name)

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import nest
-from estimatorkit.core.axes import ints_of
 from estimatorkit.core.conversion import as_array, as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
@@ -32,6 +31,7 @@ from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array.array import reshape
+from estimatorkit.ops.math.axes import ints_of
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -238,7 +238,7 @@ def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
             received=multiples.shape,
             made_at=inputs[0].op.source,
         )
-    if multiples is None or dims is None or (multiples < 0).any():  # the last is refused in a run
+    if multiples is None or dims is None or (multiples < 0).any():  # negative ones raise when run
         known = inputs[0].shape.rank
         if known is None and inputs[1].shape.rank == 1:
             known = inputs[1].shape[0]

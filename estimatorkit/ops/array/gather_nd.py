@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,11 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.faults import Fault, in_range, rows_in_range, xp
-from estimatorkit.core.gradients import vjp
+from estimatorkit.core.faults import MOST_VALUES, Fault, at, in_range, xp
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -22,7 +22,48 @@ from estimatorkit.core.registry import (
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math.axes import axis_of
+
+
+def _rows_in_range(
+    position: int, rows: Any, dims: Sequence[int], text: str, first: int = 0
+) -> list[Fault]:
+    """The test that rows of indices, `(..., n)`, are within n dimensions.
+
+    Args:
+        position: the number of the input.
+        rows: its value.
+        dims: the dimensions of the whole array.
+        text: the error, with `{at}`, `{value}` and `{bound}`.
+        first: the dimension that the first index counts.
+
+    Raises:
+        ValueError: the rows are longer than there are dimensions.
+    """
+    if not rows.ndim:
+        raise ValueError("Indices must be at least a vector")
+    parts = [rows[..., number] for number in range(rows.shape[-1])]
+    if not parts:
+        return []
+    if first + len(parts) > len(dims):
+        raise ValueError(
+            "index innermost dimension length must be <= params rank; saw: "
+            f"{len(parts)} vs. {len(dims) - first}"
+        )
+    sizes = [int(dim) for dim in dims[first : first + len(parts)]]
+    outside = [(part < 0) | (part >= size) for part, size in zip(parts, sizes, strict=True)]
+    count = len(parts)  # the text keeps no part alive: sites outlive the tracing
+    whole = f"[{','.join(str(int(dim)) for dim in dims)}]"
+
+    def worded_row(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+        row = f"[{', '.join(map(str, values[:count]))}]"
+        return text.format(at=at(index), value=row, bound=whole)
+
+    bad = functools.reduce(operator.or_, outside)
+    return [Fault(position, bad, tuple(parts[:MOST_VALUES]), worded_row)]
+
 
 _SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
 _INDEX = "x int16"
@@ -87,13 +128,13 @@ def _gather_nd_gradient(op: Any, dy: Tensor) -> list[Any]:
 def _gather_nd_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
     params, indices = inputs
     words = "indices{at} = {value} does not index into param shape {bound}"
-    return rows_in_range(1, indices, params.shape, words, attrs["batch_dims"])
+    return _rows_in_range(1, indices, params.shape, words, attrs["batch_dims"])
 
 
 def point_fault(position: int, shape: Sequence[int], indices: Any) -> list[Fault]:
     """The test of the n-dimensional indices of a scatter."""
     words = "indices{at} = {value} does not index into shape {bound}"
-    return rows_in_range(position, indices, shape, words)
+    return _rows_in_range(position, indices, shape, words)
 
 
 register(

@@ -1,6 +1,6 @@
 """Indexing and selection: `x[...]`, slice, gather, one_hot and where.
 
-`getitem` makes one `StridedSlice`, whose `index` attribute says what is known when the graph is
+`getitem` makes one `StridedSlice`, whose `index` attribute holds what is known when the graph is
 built and where a computed scalar goes in (`windows` makes it `tensor[key]`). What would have a
 shape that depends on values (`where` without x and y) runs on the host.
 """
@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.axes import axis_of, register_with_axis, with_axis
 from estimatorkit.core.conversion import (
     as_index_tensor,
     convert_to_tensor,
@@ -26,7 +25,6 @@ from estimatorkit.core.conversion import (
 from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.faults import Fault, in_range
-from estimatorkit.core.gradients import vjp
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import (
@@ -36,15 +34,18 @@ from estimatorkit.core.registry import (
     constant_value,
     constant_value_as_shape,
     fixed_value,
+    folding,
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array import filling
 from estimatorkit.ops.array.array import expand_dims, reshape, shape, size
-from estimatorkit.ops.math import elementwise
-from estimatorkit.runtime import host_tuning
-from estimatorkit.runtime.sharded_rows import ShardedRows
+from estimatorkit.ops.math import broadcasting, elementwise
+from estimatorkit.ops.math.axes import axis_of, register_with_axis, with_axis
+from estimatorkit.runtime.xla import host_tuning
+from estimatorkit.runtime.xla.sharded_rows import ShardedRows
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -81,7 +82,7 @@ def bounds_of_slices(attrs: Any, first: int = 1) -> tuple[int, ...]:
 
 
 def _strided_slice(x: Any, *dynamic: Any, index: Sequence[Any]) -> Any:
-    # A constant is a NumPy array, which cannot be indexed by a traced one.
+    # A constant is a NumPy array, which a traced index cannot index.
     parts = index_of(index, dynamic)
     if not dynamic:
         return x[parts]
@@ -217,7 +218,7 @@ def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tenso
     """A key as an `index` attribute, and its computed parts as inputs.
 
     Raises:
-        TypeError: something in `key` is no index.
+        TypeError: part of `key` is not an index.
     """
     parts: list[Any] = []
     dynamic: list[Tensor] = []
@@ -368,7 +369,7 @@ register(
     moves=True,
     infer=_infer_slice,
     numpy_kernel=_slice,
-    # A length that is counted to the end follows from where the slice begins.
+    # A length up to the end depends on where the slice begins.
     static=lambda attrs: (1, 2) if attrs["to_end"] else (2,),
     cases=lambda: [
         Case(
@@ -408,7 +409,7 @@ def _may_count_to_end(size: Tensor) -> bool:
     known = constant_value(size)
     if known is not None:
         return bool((known == -1).any())
-    if (parts := registry.packed(size)) is not None:
+    if (parts := folding.packed(size)) is not None:
         return any(map(_may_count_to_end, parts))
     return not follows_from_shapes(size)
 
@@ -417,7 +418,7 @@ def follows_from_shapes(tensor: Tensor) -> bool:
     """Whether a value depends only on the shapes of the run's inputs."""
     op = tensor.op
     row = registry.lookup(op.type)
-    if row.role is Role.CONSTANT or row.known_from_shape:
+    if row.semantics.role is Role.CONSTANT or row.semantics.known_from_shape:
         return True
     return row.foldable and bool(op.inputs) and all(map(follows_from_shapes, op.inputs))
 
@@ -472,7 +473,7 @@ def slices_of_rows(params: Tensor, indices: Tensor, dy: Tensor) -> IndexedSlices
     row_shape = params.shape[1:]
     if row_shape.num_elements():
         values = reshape(dy, [-1, *row_shape.as_list()])
-    else:  # rows that may be empty, from whose number -1 cannot be computed
+    else:  # possibly empty rows: -1 cannot be inferred from their number
         count = reshape(size(indices), [1])
         values = reshape(dy, registry.output("ConcatV2", [count, shape(params)[1:]], {"axis": 0}))
     return IndexedSlices(values, reshape(indices, [-1]), shape(params))
@@ -539,7 +540,7 @@ def gather(
 def _one_hot(
     indices: Any, on_value: Any, off_value: Any, depth: int, axis: int, module: Any = jnp
 ) -> Any:
-    # Not in 8 bits: there may be more classes than these can count.
+    # Not 8-bit indices: there may be more classes than these can count.
     indices = module.asarray(indices).astype(np.promote_types(indices.dtype, np.int32))
     hot = module.expand_dims(indices, axis) == module.arange(depth, dtype=indices.dtype).reshape(
         [-1 if position == axis % (indices.ndim + 1) else 1 for position in range(indices.ndim + 1)]
@@ -639,7 +640,7 @@ def _one_hot_of_computed_depth(
         registry.check_allowed(depth, "x", "one_hot", "depth")
         classes = filling.range_(elementwise.cast(depth, indices.dtype))
         if axis != -1:
-            after = len(indices.shape) - axis  # dimensions behind the new one
+            after = len(indices.shape) - axis  # dimensions after the new one
             classes = reshape(classes, [-1, *[1] * after])
         hit = elementwise.equal(expand_dims(indices, axis), classes)
         return where(hit, inputs["on_value"], inputs["off_value"], name=scope)
@@ -675,13 +676,13 @@ def _infer_where(inputs: Any, attrs: Any) -> list[Spec]:
         if condition.shape.rank and (condition.shape.rank > 1 or shape.rank == 1):
             shape = shape.merge_with(condition.shape)
         return [Spec(x.dtype, shape)]
-    both = registry.broadcast()([x, y], attrs)[0]
+    both = broadcasting.broadcast()([x, y], attrs)[0]
     if condition.shape.rank is None or both.shape.rank is None:
         return [both]
     rows = condition.shape.rank == 1 and (x.shape.rank or 0) > 1
     if rows and condition.shape.is_compatible_with(x.shape[:1]):
         return [both]
-    return registry.broadcast(x.dtype)(inputs, attrs)  # type: ignore[return-value]
+    return broadcasting.broadcast(x.dtype)(inputs, attrs)  # type: ignore[return-value]
 
 
 def _select(condition: Any, x: Any, y: Any, strict: bool = False, module: Any = jnp) -> Any:
@@ -705,7 +706,7 @@ register(
 register(
     "SelectV2",
     jnp.where,
-    infer=lambda inputs, attrs: registry.broadcast(inputs[1].dtype)(inputs, attrs),
+    infer=lambda inputs, attrs: broadcasting.broadcast(inputs[1].dtype)(inputs, attrs),
     numpy_kernel=np.where,
     cases=lambda: [Case((np.array([[True], [False]]), _SAMPLE[0], _SAMPLE * 2))],
 )

@@ -15,21 +15,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.axes import axis_of, in_range, input_of, register_with_axis, with_axis
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.core.gradients import vjp
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Case, Spec, fixed_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
+from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array.array import shape
 from estimatorkit.ops.array.indexing import slice_, where
 from estimatorkit.ops.array.own_rows import length_of, own_slices
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.axes import axis_of, in_range, input_of, register_with_axis, with_axis
 from estimatorkit.ops.math.checked import checked
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
@@ -310,7 +310,7 @@ def _infer_split(inputs: Any, attrs: Any) -> list[Spec]:
 
 def _split(x: Any, sizes: Any, axis: int, module: Any = jnp) -> Any:
     length = x.shape[axis]
-    is_known = isinstance(length, int)  # not so in an export of any length
+    is_known = isinstance(length, int)  # not in an export of any length
     if sizes[0] is None:
         if is_known and length % len(sizes):
             raise ValueError(

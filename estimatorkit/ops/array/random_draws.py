@@ -18,7 +18,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import random, reduce
 from estimatorkit.ops.math.random import get_seed
-from estimatorkit.runtime.random_bits import threefry_key
+from estimatorkit.runtime.xla.random_bits import threefry_key
 
 _SHAPE = np.array([2, 3], np.int32)
 
@@ -113,7 +113,7 @@ def random_gamma(
     with get_default_graph().name_scope(name or "random_gamma"):
         shapes = convert_to_tensor(alpha, as_dtype(dtype), "alpha")
         rates = None if beta is None else convert_to_tensor(beta, shapes.dtype, "beta")
-        if rates is not None:  # a draw of its own for each rate
+        if rates is not None:  # a separate draw for each rate
             shapes = shapes + filling.zeros_like(rates)
         inputs = [as_index_tensor(shape, "shape"), shapes]
         drawn = registry.output("RandomGamma", inputs, {"_seed": get_seed(seed)})

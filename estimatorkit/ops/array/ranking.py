@@ -50,7 +50,7 @@ def _checked_count(k: Any, last: int | None) -> int:
 def _top_k(x: Any, k: Any) -> Any:
     k = _checked_count(k, x.shape[-1])
     x = jnp.asarray(x)
-    # XLA orders -0 before 0, TensorFlow by their places.
+    # XLA orders -0 before 0, TensorFlow by position.
     indices = lax.top_k(jnp.where(x == 0, jnp.zeros((), x.dtype), x), k)[1]
     return jnp.take_along_axis(x, indices, -1), indices.astype(np.int32)
 
@@ -126,7 +126,7 @@ def _in_top_k(predictions: Any, targets: Any, k: Any, module: Any = jnp) -> Any:
         predictions, module.clip(targets, 0, classes - 1)[:, None], axis=1
     )
     greater = module.sum(predictions > chosen, axis=1)
-    finite = module.all(module.isfinite(predictions), axis=1)  # otherwise it cannot be said
+    finite = module.all(module.isfinite(predictions), axis=1)  # otherwise the result is false
     return (greater < k) & inside & finite
 
 

@@ -10,15 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.axes import (
-    axis_of,
-    in_range,
-    input_attr,
-    ints_of,
-    register_with_axis,
-    unknown_numbers,
-    with_axes,
-)
 from estimatorkit.core.conversion import (
     as_index_tensor,
     convert_to_tensor,
@@ -32,8 +23,6 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
     Spec,
-    broadcast,
-    broadcast_shapes,
     check_allowed,
     constant_value,
     constant_value_as_shape,
@@ -46,6 +35,16 @@ from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.array.gather_nd import scatter_nd
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.axes import (
+    as_tuple,
+    axis_of,
+    in_range,
+    input_attr,
+    ints_of,
+    register_with_axis,
+    unknown_numbers,
+)
+from estimatorkit.ops.math.broadcasting import broadcast, broadcast_shapes
 from estimatorkit.ops.math.checked import checked
 
 _SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
@@ -58,13 +57,15 @@ def _axes_of(axis: Any, rank: int | None, what: str) -> tuple[int, ...]:
 
 # -- reversing and rolling
 
-register(
+register_with_axis(
     "ReverseV2",
-    with_axes(lambda x, axes: jnp.flip(jnp.asarray(x), _once(axes, x.ndim)), "axes"),
+    lambda x, axes: jnp.flip(jnp.asarray(x), _once(axes, x.ndim)),
     moves=True,
     infer=same_as_input(),
-    numpy_kernel=with_axes(lambda x, axes: np.flip(x, _once(axes, x.ndim)), "axes"),
-    static=lambda attrs: (1,) if attrs["axes"] == "input" else (),
+    attr="axes",
+    read=as_tuple("axes"),
+    unknown=same_as_input(),
+    numpy_kernel=lambda x, axes: np.flip(x, _once(axes, x.ndim)),
     cases=lambda: [Case((_SAMPLE,), {"axes": (1,)}), Case((_SAMPLE,), {"axes": (0, 1)})],
     accepts=("ficbs", "x"),
 )
@@ -95,7 +96,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
         axis = np.flatnonzero(np.asarray(value)).tolist()
     unknown = unknown_numbers(axis, "reverse")
     if unknown is not None:
-        return make("ReverseV2", {"tensor": x, "axis": unknown}, {"axes": "input"}, name)
+        return make("ReverseV2", {"tensor": x, "axis": unknown}, {"axes": input_attr(1)}, name)
     found = ints_of(axis, "reverse")
     if found.ndim > 1:
         raise value_error(f"reverse: Shape must be rank 1 but is rank {found.ndim}: the axes")
@@ -106,7 +107,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
 def _reverse_sequence(x: Any, lengths: Any, seq: int, batch: int, module: Any = jnp) -> Any:
     x, lengths = module.asarray(x), module.asarray(lengths)
-    if differ(lengths.shape, (x.shape[batch],)):  # one length would be that of all
+    if differ(lengths.shape, (x.shape[batch],)):  # a single length would be broadcast
         raise ValueError(
             f"Length of seq_lens != input.dims({batch}), ({lengths.shape[0]} vs. {x.shape[batch]})"
         )
@@ -211,7 +212,7 @@ register_with_axis(
     _roll,
     infer=same_as_input(),
     attr="axes",
-    read=lambda value: {"axes": tuple(np.atleast_1d(value).tolist())},
+    read=as_tuple("axes"),
     unknown=same_as_input(),
     numpy_kernel=lambda x, shift, axes: _roll(x, shift, axes, np),
     cases=lambda: [Case((_SAMPLE, np.array([1, -2], np.int32)), {"axes": (0, 1)})],
@@ -386,7 +387,7 @@ def _infer_linspace(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
 
 
 def _linspace(start: Any, stop: Any, num: Any, axis: int, module: Any = jnp) -> Any:
-    """The ends as they are, even if they are infinite, and what is between."""
+    """The given ends, even if infinite, and the values in between."""
     first, last = (module.expand_dims(each, axis) for each in module.broadcast_arrays(start, stop))
     steps = max(int(num) - 1, 1)
     at = axis % first.ndim
@@ -568,7 +569,7 @@ def _limits(x: Tensor, wanted: Any) -> tuple[Any, Any]:
     (low, high), (least, most) = of(wanted), of(x.dtype)
     low, high = max(low, least), min(high, most)
     kind = x.dtype.numpy_dtype.type
-    if x.dtype.is_floating and wanted.is_integer:  # the greatest float that does not exceed it
+    if x.dtype.is_floating and wanted.is_integer:  # the largest float that does not exceed it
         top = kind(high)
         while int(top) > int(high):
             top = np.nextafter(top, kind(0))
@@ -602,7 +603,7 @@ def sequence_mask(
     """
     with get_default_graph().name_scope(name or "SequenceMask"):
         counts = convert_to_tensor(lengths, name="lengths")
-        if counts.dtype not in members("x"):  # as in TensorFlow, which compares whole numbers
+        if counts.dtype not in members("x"):  # as in TensorFlow, which compares integers
             counts = elementwise.cast(counts, int32)
         if maxlen is None:
             longest: Any = elementwise.maximum(

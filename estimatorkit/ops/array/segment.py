@@ -17,7 +17,7 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.faults import Fault, ascending, in_range
+from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -31,6 +31,20 @@ from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import elementwise
+
+
+def _ascending(position: int, ids: Any, text: str) -> list[Fault]:
+    """The test that the elements of a vector do not decrease."""
+    if ids.shape[0] < 2:
+        return []
+
+    def worded_pair(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+        (place,) = index
+        return f"{text}: [{place}] = {values[0]}, [{place + 1}] = {values[1]}"
+
+    before, after = ids[:-1], ids[1:]
+    return [Fault(position, after < before, (before, after), worded_pair)]
+
 
 _DATA = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 4.0], [2.0, 2.0]], np.float32)
 _IDS = np.array([0, 0, -1, 0], np.int32)
@@ -69,7 +83,7 @@ def _unsorted(kind: str) -> Callable[..., Any]:
     def kernel(data: Any, ids: Any, count: Any) -> Any:
         rows, flat = _flat(data, ids)
         number = int(count)
-        dropped = jnp.where(flat < 0, number, flat)  # in a segment of their own, cut off
+        dropped = jnp.where(flat < 0, number, flat)  # in an extra segment, which is dropped
         result = function(rows, dropped, number + 1)[:number]
         if kind in ("max", "min"):  # an empty segment has the dtype's limit, as in TensorFlow
             empty = jax.ops.segment_sum(jnp.ones_like(dropped), dropped, number + 1)[:number] == 0
@@ -99,7 +113,7 @@ def _infer_unsorted(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
 
 def _unsorted_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
     words = "segment_ids{at} = {value} is out of range [0, {bound})"
-    return in_range(1, inputs[1], int(inputs[2]), words, None)  # negative ones are left out
+    return in_range(1, inputs[1], int(inputs[2]), words, None)  # negative ids are dropped
 
 
 def sorted_fault(position: int, ids: Any) -> list[Fault]:
@@ -110,7 +124,7 @@ def sorted_fault(position: int, ids: Any) -> list[Fault]:
         "Segment id {value} out of range [0, {bound}), possibly because 'segment_ids' input is not "
         "sorted"
     )
-    order = ascending(position, ids, "segment ids are not increasing")
+    order = _ascending(position, ids, "segment ids are not increasing")
     return [*order, *in_range(position, ids[:1], ids[-1] + 1, words)]
 
 

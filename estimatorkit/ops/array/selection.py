@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.axes import axis_of, unknown_numbers
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, value_error
@@ -27,6 +26,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.array.segment import unsorted_segment_sum
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.axes import axis_of, unknown_numbers
 from estimatorkit.ops.math.checked import checked
 
 _SAMPLE = np.array([[3.0, 1.0, 2.0], [-1.0, 5.0, 0.5]], np.float32)
@@ -289,7 +289,7 @@ def _searched(ordered: Any, values: Any, side: str, dtype: Any, module: Any = jn
             "Leading dim_size of both tensors must match: there are "
             f"{len(sequences)} sequences and {len(rows)} rows of values"
         )
-    # NaN is less than nothing: it comes last from the right, first from the left.
+    # NaN compares false: it comes last from the right, first from the left.
     compare = ~(rows < sequences) if side == "right" else sequences < rows
     return module.sum(compare, -1).astype(dtype.numpy_dtype).reshape(values.shape)
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, fixed_value, register
+from estimatorkit.core.registry import Case, Spec, fixed_value, folding, register
 from estimatorkit.core.shapes import SCALAR
 from estimatorkit.core.tensor import Tensor, operators
 from estimatorkit.ops.array import array, indexing, joining
@@ -183,7 +182,7 @@ def _numbers(vector: Any, what: str) -> list[Any]:
     if known is not None:
         numbers: list[Any] = known.tolist()
         return numbers
-    if (parts := registry.packed(tensor)) is not None:
+    if (parts := folding.packed(tensor)) is not None:
         elements = [(each, fixed_value(each)) for each in parts]
         return [each if value is None else int(value) for each, value in elements]
     length = tensor.shape[0] if tensor.shape.rank == 1 else None

@@ -35,7 +35,7 @@ def is_replicated() -> bool:
     """Whether the current trace runs on several replicas."""
     try:
         lax.axis_index(AXIS)
-    except NameError:  # how JAX says that there is no such axis
+    except NameError:  # JAX's error if there is no such axis
         return False
     return True
 
@@ -90,7 +90,7 @@ def _gathered_specs(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Seque
 
 
 def _reduce_gradient(op: Operation, *gradients: Any) -> Sequence[Any]:
-    # Each replica's value counts in the losses of all of them.
+    # Each replica's value contributes to the losses of all of them.
     given = [each for each in gradients if each is not None]
     found = iter(all_reduce(given, **op.attrs)) if given else iter(())
     return [None if each is None else next(found) for each in gradients]

@@ -20,6 +20,7 @@ from estimatorkit.core.errors import InvalidArgumentError, explain, type_error, 
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
+from estimatorkit.core.registry import inference
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.control.function_ops import common_shape, make_function_op
@@ -394,7 +395,7 @@ def while_loop(
         )
         results = _named(op.outputs, "Exit")
         if not back_prop:
-            from estimatorkit.core.builtin_ops import stop_gradient
+            from estimatorkit.ops.array.array import stop_gradient
 
             results = [stop_gradient(each) for each in results]
     found = rebuild(results)
@@ -532,11 +533,10 @@ def _check_step(
 def _keeps_shapes(step: GraphFunction, tensors: Sequence[Tensor]) -> bool:
     """Whether a step preserves the shapes of its values, as far as JAX can infer.
 
-    Unknown dimensions are tried with otherwise unused sizes (see `registry.SIZES`).
+    Unknown dimensions are tried with otherwise unused sizes (see `inference.SIZES`).
     """
     import jax
 
-    from estimatorkit.core import registry
     from estimatorkit.core.registry import constant_value
     from estimatorkit.core.x64 import x64
     from estimatorkit.runtime.lower import call_function
@@ -553,7 +553,7 @@ def _keeps_shapes(step: GraphFunction, tensors: Sequence[Tensor]) -> bool:
         return False
 
     def abstract(dtype: DType, shape: Any) -> Any:
-        dims = [registry.SIZES[0] if dim is None else dim for dim in shape.dims]
+        dims = [inference.SIZES[0] if dim is None else dim for dim in shape.dims]
         return jax.ShapeDtypeStruct(dims, dtype.numpy_dtype)  # type: ignore[no-untyped-call]
 
     given = [abstract(dtype, shape) for dtype, shape in specs]
@@ -663,7 +663,7 @@ def smart_cond(
     """`cond` that is resolved at graph construction if `pred` is a Python value or a constant.
 
     Raises:
-        TypeError: a function is not callable, or `pred` is no tensor, bool, 0 or 1.
+        TypeError: a function is not callable, or `pred` is not a tensor, bool, 0 or 1.
     """
     for called, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         if not callable(function):
@@ -689,6 +689,33 @@ def constant_bool(pred: Any) -> bool | None:
     return bool(pred) if isinstance(pred, (bool, int)) else None
 
 
+def tuple_(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
+) -> list[Any]:
+    """Returns the tensors, synchronized: each is available once all of them are.
+
+    Args:
+        tensors: tensors, sparse tensors or `IndexedSlices`; None stays None.
+        name: the name scope.
+        control_inputs: operations that must run first.
+
+    Raises:
+        ValueError: there are no tensors.
+    """
+    with get_default_graph().name_scope(name or "tuple"):
+        values = [
+            each if each is None or is_composite(each) else convert_to_tensor(each)
+            for each in tensors
+        ]
+        before = [value.op for value in values if value is not None]
+        if not before:
+            raise ValueError(f"'tensors' must have at least one Tensor. Received: {tensors}.")
+        with get_default_graph().control_dependencies([*before, *(control_inputs or ())]):
+            return [
+                None if value is None else identity(value, "control_dependency") for value in values
+            ]
+
+
 __all__ = [
     "case",
     "cond",
@@ -696,5 +723,6 @@ __all__ = [
     "logical_not",
     "smart_cond",
     "switch_case",
+    "tuple_",
     "while_loop",
 ]

@@ -62,7 +62,7 @@ def _parent_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault
     step_ids, parents, lengths, _ = inputs
     steps, _, beams = step_ids.shape
     module = xp(parents, lengths)
-    # Those that are followed: of the steps after the first, up to the length of each example.
+    # The steps that count: those after the first, up to the length of each example.
     number = module.arange(steps)[:, None, None]
     followed = (number > 0) & (number < lengths[None, :, None])
     own = module.where(followed, parents, 0)

@@ -33,9 +33,9 @@ from estimatorkit.ops.control.scan_vjp import scan
 from estimatorkit.ops.control.while_vjp import while_loop
 from estimatorkit.ops.math.linalg import MATMUL, matrix_product
 from estimatorkit.ops.math.random import random_words
-from estimatorkit.runtime.cancellation import FIRST, FIRST_OF_SCALARS, call_number
 from estimatorkit.runtime.lower import call_function
-from estimatorkit.runtime.random_bits import split_key
+from estimatorkit.runtime.xla.cancellation import FIRST, FIRST_OF_SCALARS, call_number
+from estimatorkit.runtime.xla.random_bits import split_key
 
 
 def make_function_op(
@@ -256,7 +256,7 @@ def _while(
             every[at] = value
         return every
 
-    # The first constant is the number of the call, for `cancellation`.
+    # The first constant is the call's number, for `cancellation`.
     def condition(constants: Any, values: Any) -> Any:
         _, (holds,) = call(0, whole(constants[1:], values[1:]), key_of(constants, values))
         return jnp.asarray(holds)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core import nest
-from estimatorkit.core.builtin_ops import identity, stop_gradient
+from estimatorkit.core.builtin_ops import identity
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import type_error, value_error
@@ -16,6 +17,7 @@ from estimatorkit.core.nest import expand
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array.array import stop_gradient
 from estimatorkit.ops.control.function_ops import make_function_op
 from estimatorkit.ops.control.host_functions import ELEMENT
 
@@ -87,7 +89,7 @@ def scan_op(
 
 
 def _tensor(value: Any) -> Any:
-    return value if hasattr(value, "_components") else convert_to_tensor(value)
+    return value if is_composite(value) else convert_to_tensor(value)
 
 
 def _row_of(column: Tensor) -> Tensor:
@@ -288,7 +290,7 @@ def _check_dtypes(results: Any, expected: Any, given: bool) -> None:
 
 def _finished(results: Any, back_prop: bool, name: str) -> Any:
     def finish(tensor: Any) -> Any:
-        if hasattr(tensor, "_components"):
+        if is_composite(tensor):
             return tensor
         return identity(tensor, name) if back_prop else stop_gradient(tensor, name)
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.function_graph import GraphFunction
-from estimatorkit.runtime.executor import PlanRunner, State
+from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
+from estimatorkit.runtime.state import ProcessState
 
 ELEMENT = -1
 """In `positions`: a function's input that is no input of the operation (an element of a scan)."""
@@ -22,7 +23,7 @@ class HostFunction:
     iterators.
     """
 
-    def __init__(self, function: GraphFunction, state: State) -> None:
+    def __init__(self, function: GraphFunction, state: ProcessState) -> None:
         self._function = function
         self._state = state.for_function(function.graph)
         tensors = [tensor for tensor in function.inputs if tensor.dtype is not resource]
@@ -30,8 +31,8 @@ class HostFunction:
         self._order = [outputs.index(tensor) for tensor in function.outputs]
         plan = make_plan(function.graph, outputs, [], tensors, state.placer)
         self._runner = PlanRunner(plan, self._state)
-        # Variables stand in the body's own state: one run at a time. Others may block and wait for
-        # each other.
+        # Variables live in the body's own state: one run at a time. Other functions may block and
+        # wait for each other.
         has_variables = any(tensor.dtype is resource for tensor in function.inputs)
         self._alone: AbstractContextManager[Any] = (
             self._state.lock if has_variables else nullcontext()

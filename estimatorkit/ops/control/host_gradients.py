@@ -24,7 +24,7 @@ def gradient_function(function: GraphFunction) -> tuple[GraphFunction, list[int]
     It maps `function`'s arguments, the gradients of its floating outputs, and its captures to
     gradients of inputs; the second result is these inputs' positions.
     """
-    found: tuple[GraphFunction, list[int]] | None = function.gradient
+    found = function.gradient
     if found is None:
         graph = function.graph
         with graph.as_default():

@@ -16,7 +16,7 @@ from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, string
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.registry import Case, Spec
+from estimatorkit.core.registry import Case, Spec, inference
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.x64 import x64
@@ -51,7 +51,7 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
             found: list[Any] = jax.eval_shape(function, *shapes)
         return found
 
-    first, second = evaluate(registry.SIZES[0]), evaluate(registry.SIZES[1])
+    first, second = evaluate(inference.SIZES[0]), evaluate(inference.SIZES[1])
     return [
         Spec(
             as_dtype(one.dtype),

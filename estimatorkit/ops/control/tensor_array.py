@@ -91,7 +91,7 @@ def _write_on_host(array: Any, index: Any, value: Any, dynamic: bool) -> Any:
     if not _is_unset(array, value.shape):
         _check_fits(array, value.shape)
         result[:count] = array
-    result[at] = value[()]  # NumPy would put a 0-d array of text as an array
+    result[at] = value[()]  # NumPy would store a 0-d array of text as an array
     return result
 
 
@@ -395,7 +395,7 @@ class TensorArray:
             known = self.flow.shape.dims
             if known is not None and len(known) > 1 and all(known[2:]):
                 return reshape(self.flow, [-1, *known[2:]])
-            sizes = shape_of(self.flow)  # -1 cannot be computed from rows that may be empty
+            sizes = shape_of(self.flow)  # -1 cannot be inferred from rows that may be empty
             return reshape(self.flow, concat([[sizes[0] * sizes[1]], sizes[2:]], 0))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:

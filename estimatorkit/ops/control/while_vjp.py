@@ -3,7 +3,7 @@
 Reverse mode needs the values of each step, but XLA needs a static bound on how many are kept. So a
 fixed number of equally spaced checkpoints is kept: when they are full, every second one is dropped
 and the distance doubles. The backward pass reruns the steps between two checkpoints, with
-checkpoints of their own. A loop of up to `slots` steps keeps every value; up to `slots` squared it
+separate checkpoints. A loop of up to `slots` steps keeps every value; up to `slots` squared it
 runs forward once more; longer ones run more often. (Checkpointing as in Griewank 1992, for an
 unknown number of steps; two levels suffice for hundreds of thousands.)
 """
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.runtime.cancellation import iterations_until_next
+from estimatorkit.runtime.xla.cancellation import iterations_until_next
 
 Values: TypeAlias = tuple[Any, ...]
 
@@ -133,7 +133,7 @@ def _with_checkpoints(
 
     zero, one = jnp.asarray(0, jnp.int32), jnp.asarray(1, jnp.int32)
     written_only = (False, False, *(True for _ in empty), *skipped)
-    # Differentiated in its turn where a second derivative is asked for.
+    # Itself differentiated for second derivatives.
     state = _while(
         go_on,
         step,
@@ -196,7 +196,7 @@ def _backward(
         found: tuple[Values, Values] = back(gradients)
         return found
 
-    # All that the loops below use is passed to them: what they closed over could not be
+    # Everything the loops below use is passed to them: values they closed over could not be
     # differentiated. The first `size` constants are always the loop's own.
 
     def save_and_step(given: Values, state: Values) -> Values:

@@ -272,7 +272,7 @@ def Assert(
         summarize: the number of elements to print of each; 3 by default, all if negative.
 
     Raises:
-        TypeError: `data` is no list or tuple.
+        TypeError: `data` is not a list or tuple.
     """
     if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
         raise TypeError(f"Expected list for 'data' argument to 'Assert' Op, not {data!r}.")
@@ -287,7 +287,7 @@ def Assert(
 
 
 def numerics_problem(value: Any) -> str | None:
-    """What is wrong with an array: 'Inf', 'NaN', 'Inf and NaN', or None."""
+    """The non-finite values of an array: 'Inf', 'NaN', 'Inf and NaN', or None."""
     if np.isfinite(value).all():
         return None
     found = [("Inf", np.isinf(value).any()), ("NaN", np.isnan(value).any())]

@@ -16,10 +16,11 @@ import numpy as np
 
 from estimatorkit.core.conversion import make
 from estimatorkit.core.errors import InvalidArgumentError, explain, value_error
-from estimatorkit.core.registry import Case, Spec, broadcast_shapes, register
+from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
+from estimatorkit.ops.math.broadcasting import broadcast_shapes
 
 _Dims = Sequence[int | None] | None
 _COLUMN = np.arange(3, dtype=np.float32)[:, None]

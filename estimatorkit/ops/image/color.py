@@ -46,7 +46,7 @@ def saturated(image: Tensor, dtype: DType, name: str | None = None) -> Tensor:
         image = maximum(image, max(int(dtype.min), least)) if least < low else image
         image = minimum(image, min(int(dtype.max), most)) if most > high else image
     else:
-        # The greatest value of the image's dtype that the other can hold.
+        # The largest value of the image's dtype that the other can hold.
         most = np.nextafter(
             np.asarray(high + 1, image.dtype.numpy_dtype),
             np.asarray(0, image.dtype.numpy_dtype),

@@ -55,7 +55,7 @@ def _damages() -> tuple[type[Exception], ...]:
     return (
         *(OSError, SyntaxError, ValueError, TypeError, EOFError, IndexError, KeyError),
         *(OverflowError, struct.error, zlib.error, Image.DecompressionBombError),
-        Image.DecompressionBombWarning,  # where warnings are errors
+        Image.DecompressionBombWarning,  # if warnings are errors
     )
 
 
@@ -160,7 +160,7 @@ def _mode(image: Any, channels: int) -> str:
 def _pixels(image: Any, channels: int, dtype: DType) -> Array:
     """One frame as `(height, width, channels)`."""
     mode = _mode(image, channels)
-    if image.mode.startswith("I") and mode == "L":  # gray of 16 bits
+    if image.mode.startswith("I") and mode == "L":  # 16-bit gray
         wide = np.asarray(image)[..., None].astype(np.uint16)
         return wide if dtype.name == "uint16" else (wide >> 8).astype(np.uint8)
     array = np.asarray(image if image.mode == mode else image.convert(mode))
@@ -173,7 +173,7 @@ def _pixels(image: Any, channels: int, dtype: DType) -> Array:
 
 
 def _in_dtype(array: Array, dtype: DType, is_png: bool = False) -> Array:
-    # 255 of 8 bits is 65535 of 16 in libpng; TensorFlow multiplies those of other formats.
+    # libpng maps 8-bit 255 to 16-bit 65535; TensorFlow multiplies those of other formats.
     return (
         array.astype(np.uint16) * np.uint16(257 if is_png else 256)
         if dtype.name == "uint16"
@@ -198,7 +198,7 @@ def _decode(
 ) -> Array:
     data = _bytes(contents)
     if recover and data[:2] == b"\xff\xd8":
-        data += b"\xff\xd9"  # an end, so that what is missing is gray
+        data += b"\xff\xd9"  # an end marker, so that missing data are gray
     if data[:2] == b"BM" and frames != "all":
         return _decode_bmp(data, channels, dtype)
     image = _opened(data)
@@ -211,7 +211,7 @@ def _decode(
         )
     try:
         if image.format == "JPEG" and channels == 1:
-            image.draft("L", None)  # its luminance, which the file has
+            image.draft("L", None)  # its luminance, which the file stores
         if ratio > 1:
             image = _reduced(image, ratio)
         if frames in ("one", "first") or (frames == "any" and image.format != "GIF"):
@@ -388,7 +388,7 @@ def decode_jpeg(
         contents: a scalar string, the file.
         channels: 1 gray, 3 RGB, 0 what the file has.
         ratio: 1, 2, 4 or 8: the image in that fraction of its size.
-        try_recover_truncated: whether what is missing of a file becomes gray.
+        try_recover_truncated: whether missing data become gray.
         fancy_upscaling, acceptable_fraction, dct_method: accepted; the decoder has one way, the
             precise one.
 

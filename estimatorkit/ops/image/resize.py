@@ -97,7 +97,7 @@ def bicubic_taps(source: int, target: int, align_corners: bool, half_pixel_cente
     weights = np.stack([far(step + 1), near(step), near(1 - step), far(2 - step)], 1)
     places = below[:, None] + np.arange(-1, 3, dtype=np.float32)
     bounded = np.clip(places, 0, source - 1)
-    if half_pixel_centers:  # what is outside counts nothing, rather than the edge counting twice
+    if half_pixel_centers:  # outside pixels have no weight, instead of counting the edge twice
         weights = np.where(bounded == places, weights, np.float32(0))
         weights = weights / weights.sum(axis=1, keepdims=True)
     return Taps(bounded.astype(np.int32), weights.astype(np.float32))

@@ -450,7 +450,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         turns = as_index_tensor(k, "k")
         turns.shape.assert_has_rank(0)
         sides = (checked.shape.dims or (None, None))[:-1][-2:]
-        # The size of another image's result depends on the number of turns.
+        # The result's size depends on the number of turns unless the image is square.
         attrs = {"static": None not in sides and sides[0] != sides[1]}
         return output("Rot90", [checked, turns], attrs, scope)
 

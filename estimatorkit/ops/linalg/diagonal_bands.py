@@ -2,7 +2,7 @@
 
 Diagonal k consists of the elements (i, i + k): 0 is the main diagonal, positive ones are above it.
 A band from `lower` to `upper` is an array with one row per diagonal, the highest first, padded to
-the longest; `align` says on which side. `diagonals` handles the main diagonal.
+the longest; `align` selects the side. `diagonals` handles the main diagonal.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.axes import input_attr, register_with_axis, unknown_numbers
 from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.registry import Case, Spec, fixed_value, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.linalg.matrix_parts import TALL, batch_and
+from estimatorkit.ops.math.axes import input_attr, register_with_axis, unknown_numbers
 
 ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 """Side to which diagonals above the main one are aligned, then side of those below."""

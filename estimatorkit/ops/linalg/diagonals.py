@@ -9,7 +9,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import InvalidArgumentError, value_error
@@ -29,6 +28,7 @@ from estimatorkit.ops.linalg.matrix_parts import (
     smaller,
 )
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.axes import axis_of
 
 # -- diagonals and triangles
 

@@ -14,7 +14,7 @@ from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.faults import Fault, ResultTest, refused, xp
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, broadcast_shapes, register
+from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.linalg.diagonals import matrix_diag_part
@@ -30,6 +30,7 @@ from estimatorkit.ops.linalg.matrix_parts import (
     square_infer,
 )
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.broadcasting import broadcast_shapes
 from estimatorkit.ops.math.special import real
 
 # -- inverses, determinants, equations
@@ -49,7 +50,7 @@ def _singular(text: str) -> ResultTest:
 
 
 def _or_nan(solve: Any, *arrays: Any) -> Any:
-    """What NumPy finds, or NaN where it refuses a singular matrix."""
+    """NumPy's result, or NaN if it refuses a singular matrix."""
     try:
         return solve(*arrays)
     except np.linalg.LinAlgError:
@@ -176,7 +177,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
 
 
 def _triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> Any:
-    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])  # JAX would take b for vectors
+    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])  # JAX would treat b as vectors
     a, b = (jnp.broadcast_to(each, (*batch, *each.shape[-2:])) for each in (a, b))
     # `lower` describes the matrix as stored, before `trans` applies.
     return jax.scipy.linalg.solve_triangular(a, b, trans=2 if adjoint else 0, lower=lower)

@@ -10,12 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.axes import unknown_numbers
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import bfloat16
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, fixed_value, register
+from estimatorkit.core.registry import Case, Spec, fixed_value, inference, register
 from estimatorkit.core.shapes import TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
@@ -23,6 +22,7 @@ from estimatorkit.ops.linalg.decompositions import svd
 from estimatorkit.ops.linalg.diagonals import matrix_transpose
 from estimatorkit.ops.linalg.matrix_parts import POSITIVE, RIGHT, SQUARE, TALL
 from estimatorkit.ops.math import elementwise, linalg, reduce, special
+from estimatorkit.ops.math.axes import unknown_numbers
 
 # -- norms and general products
 
@@ -189,7 +189,7 @@ def _tensordot(einsum: Any) -> Any:
 
 
 register(
-    "Tensordot",  # of ranks or axes that a run knows
+    "Tensordot",  # with ranks or axes known at run time
     _tensordot(_einsum),
     numpy_kernel=_tensordot(_numpy_einsum),
     static=(2,),
@@ -205,7 +205,7 @@ def _infer_einsum(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequenc
     given, arrow, labels = attrs["equation"].partition("->")
     ranks = [each.shape.rank for each in inputs]
     if not arrow or "..." in labels or None not in ranks:
-        return registry.infer_from_kernel(registry.lookup("Einsum"), inputs, attrs)
+        return inference.infer_from_kernel(registry.lookup("Einsum"), inputs, attrs)
     lengths: dict[str, int | None] = {}  # of the inputs whose ranks are known
     for before, each in zip(given.split(","), inputs, strict=True):
         if each.shape.dims is not None and len(before) == len(each.shape.dims):

@@ -11,9 +11,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.faults import Fault, at, bits_of, in_range, known, number_of, refused
+from estimatorkit.core.faults import Fault, at, in_range, known, refused
 from estimatorkit.core.registry import Case, same_as_input
 from estimatorkit.core.tensor import Tensor
+
+
+def _bits_of(value: Any) -> Any:
+    """A number as the bits of a float32, for `Fault.values`."""
+    if known(value):
+        return np.asarray(value, np.float32).view(np.int32)
+    import jax
+
+    return jax.lax.bitcast_convert_type(value.astype(np.float32), np.int32)
+
+
+def _number_of(bits: int) -> str:
+    """The number of these bits, as text."""
+    value = np.array(bits & 0xFFFFFFFF, np.uint32).view(np.float32)
+    return f"{float(value):g}"
 
 
 def _first_repeats(values: Any) -> Any:
@@ -53,22 +68,22 @@ def _not_negative(text: str) -> Callable[[Any], list[Fault]]:
 
 def _range(ends: Any) -> list[Fault]:
     def text(_: tuple[int, ...], found: tuple[int, ...]) -> str:
-        low, high = map(number_of, found)
+        low, high = map(_number_of, found)
         return (
             f"value_range should satisfy value_range[0] < value_range[1], but got '[{low}, {high}]'"
         )
 
     low, high = ends[0], ends[1]
-    return [Fault(0, ~(low < high), (bits_of(low), bits_of(high)), text)]
+    return [Fault(0, ~(low < high), (_bits_of(low), _bits_of(high)), text)]
 
 
 def _probability(values: Any) -> list[Fault]:
     def text(index: tuple[int, ...], found: tuple[int, ...]) -> str:
-        where = f"predictions{at(index)} = {number_of(found[0])}"
+        where = f"predictions{at(index)} = {_number_of(found[0])}"
         return f"assertion failed: [predictions must be in [0, 1]]: {where}"
 
     inside = (values >= 0) & (values <= 1)  # not of NaN
-    return [Fault(0, ~inside, (bits_of(values),), text)]
+    return [Fault(0, ~inside, (_bits_of(values),), text)]
 
 
 def _classes(what: str, values: Any, bound: int) -> list[Fault]:

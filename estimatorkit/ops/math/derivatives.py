@@ -17,7 +17,7 @@ import numpy as np
 def with_partials(
     function: Callable[..., Any], *partials: Callable[..., Any] | None
 ) -> Callable[..., Any]:
-    """`function` with derivatives of its own.
+    """`function` with the given derivatives.
 
     Args:
         function: a kernel of as many arrays as there are partials, with one result.
@@ -56,7 +56,7 @@ def guarded(function: Callable[..., Any], slope: Callable[..., Any]) -> Callable
     def second(saved: Any, gradient: Any) -> Any:
         y, dy = saved
         curvature = jax.jvp(slope, (y,), (jnp.ones_like(y),))[1]
-        # Where dy is 0, the derivative by dy is the slope still.
+        # If dy is 0, the derivative with respect to dy is still the slope.
         return gradient * dy * curvature, backward(y, gradient)
 
     backward.defvjp(lambda y, dy: (backward(y, dy), (y, dy)), second)

@@ -28,21 +28,27 @@ from estimatorkit.core.dtypes import (
     int64,
 )
 from estimatorkit.core.errors import UnimplementedError, type_error
-from estimatorkit.core.faults import Fault, FaultTest, nonzero, refused
+from estimatorkit.core.faults import Fault, FaultTest, at, refused
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.registry import (
-    Case,
-    Spec,
-    broadcast,
-    check_allowed,
-    register,
-    same_as_input,
-)
+from estimatorkit.core.registry import Case, Spec, check_allowed, register, same_as_input
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor, operators
 from estimatorkit.lazy import LazyFunctions
+from estimatorkit.ops.math.broadcasting import broadcast
 from estimatorkit.ops.math.derivatives import guarded, passed, with_partials
+
+
+def _nonzero_divisor(position: int, divisor: Any) -> list[Fault]:
+    """The test that the divisor of integers is not 0."""
+    if divisor.dtype.kind not in "iu":
+        return []
+
+    def text(index: tuple[int, ...], _: tuple[int, ...]) -> str:
+        return f"Integer division by zero: y{at(index)} = 0"
+
+    return [Fault(position, divisor == 0, (), text)]
+
 
 scipy_special = LazyFunctions("scipy.special")
 
@@ -247,10 +253,10 @@ realdiv = _binary(
 def _nonzero(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
     if 0 in np.shape(inputs[0]):  # nothing is divided
         return []
-    return nonzero(1, inputs[1])
+    return _nonzero_divisor(1, inputs[1])
 
 
-floordiv_op = _binary(  # of floats the floor of the quotient, also where one is infinite
+floordiv_op = _binary(  # for floats the floor of the quotient, even if one is infinite
     "FloorDiv",
     _rounded_down_quotient,
     _numpy_rounded_down_quotient,
@@ -391,7 +397,7 @@ def _abs_gradient(op: Any, dy: Any) -> Any:
     (x,) = op.inputs
     if x.dtype.is_complex:
         return [div_no_nan(cast(dy, x.dtype) * x, cast(op.outputs[0], x.dtype))]
-    return [dy * make("Sign", {"x": x})]  # at 0, jnp.abs has 1
+    return [dy * make("Sign", {"x": x})]  # at 0; jnp.abs gives 1
 
 
 abs = _unary(

@@ -18,12 +18,22 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, int32, int64, members, uint32
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
-from estimatorkit.core.faults import rising
+from estimatorkit.core.faults import Fault
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, fixed, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.math import random_numpy
+
+
+def _rising(position: int, low: Any, high: Any) -> list[Fault]:
+    """The test that the range of random integers is not empty."""
+
+    def text(_: tuple[int, ...], values: tuple[int, ...]) -> str:
+        return f"Need minval < maxval, got {values[0]} >= {values[1]}"
+
+    return [Fault(position, low >= high, (low, high), text)]
+
 
 DEFAULT_GRAPH_SEED = 87654321
 """The graph seed where only the op has one, as in TensorFlow."""
@@ -101,7 +111,7 @@ register(
     "RandomUniformInt",
     lambda shape, low, high, *, key: jax.random.randint(key, _dims(shape), low, high, low.dtype),
     infer=lambda inputs, attrs: [Spec(inputs[1].dtype, constant_value_as_shape(inputs[0]))],
-    fault=lambda inputs, attrs: rising(2, inputs[1], inputs[2]),
+    fault=lambda inputs, attrs: _rising(2, inputs[1], inputs[2]),
     gradient=None,
     static=(0,),
     random=True,

@@ -10,22 +10,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.axes import (
-    ints_of,
-    known_axes,
-    register_with_axis,
-    unknown_numbers,
-    with_axes,
-    with_axis,
-)
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
-from estimatorkit.core.registry import Case, Spec, register, same_as_input
+from estimatorkit.core.registry import Case, Spec, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.lazy import LazyFunctions
+from estimatorkit.ops.math.axes import (
+    as_tuple,
+    input_attr,
+    ints_of,
+    register_with_axis,
+    unknown_numbers,
+    with_axis,
+)
 from estimatorkit.ops.math.derivatives import with_partials
 from estimatorkit.ops.math.elementwise import truncated_quotient
 
@@ -37,11 +37,8 @@ _BOOLS = np.array([[True, False], [True, True]])
 
 def _infer(inputs: Any, attrs: Any) -> list[Spec]:
     tensor = inputs[0]
-    axis, keepdims = known_axes(inputs, attrs["axis"]), attrs["keepdims"]
+    axis, keepdims = attrs["axis"], attrs["keepdims"]
     dims = tensor.shape.dims
-    if axis == "input":
-        rank = tensor.shape.rank if keepdims else None
-        return [Spec(tensor.dtype, UNKNOWN if rank is None else TensorShape([None] * rank))]
     if dims is None:
         return [Spec(tensor.dtype, TensorShape(()) if axis is None and not keepdims else UNKNOWN)]
     axes = set(range(len(dims))) if axis is None else {each % len(dims) for each in axis}
@@ -51,6 +48,11 @@ def _infer(inputs: Any, attrs: Any) -> list[Spec]:
         if keepdims or position not in axes
     ]
     return [Spec(tensor.dtype, TensorShape(kept))]
+
+
+def _infer_unknown_axes(inputs: Any, attrs: Any) -> list[Spec]:
+    rank = inputs[0].shape.rank if attrs["keepdims"] else None
+    return [Spec(inputs[0].dtype, UNKNOWN if rank is None else TensorShape([None] * rank))]
 
 
 class Reduction(Protocol):
@@ -77,13 +79,14 @@ def _reduction(
     default_name: str | None = None,
     accepts: str = "fic",
 ) -> Reduction:
-    register(
+    register_with_axis(
         op_type,
-        with_axes(kernel),
+        kernel,
         infer=_infer,
-        numpy_kernel=with_axes(numpy_kernel),
+        read=as_tuple("axis"),
+        unknown=_infer_unknown_axes,
+        numpy_kernel=numpy_kernel,
         gradient=gradient,
-        static=lambda attrs: (1,) if attrs["axis"] == "input" else (),
         accepts=(accepts, "x"),
         cases=lambda: [
             Case((sample,), {"axis": None, "keepdims": False}),
@@ -108,7 +111,7 @@ def _reduction(
         places = unknown_numbers(chosen, op_type)
         if places is not None:
             inputs["reduction_indices"] = places
-        found = "input" if places is not None else _axes(chosen, tensor, op_type)
+        found = input_attr(1) if places is not None else _axes(chosen, tensor, op_type)
         return make(
             op_type,
             inputs,
@@ -162,7 +165,7 @@ def _mean(x: Any, axis: Any, keepdims: bool, module: Any = jnp) -> Any:
         return module.sum(x, axis=axis, keepdims=keepdims) * np.asarray(np.nan, x.dtype)
     if x.dtype.kind not in "iu":
         return module.mean(x, axis=axis, keepdims=keepdims).astype(x.dtype)
-    # Integers stay integers: their sum in 64 bits, divided and rounded towards zero.
+    # Integers stay integers: summed in 64 bits, divided and rounded towards zero.
     wide = np.int64 if x.dtype.kind == "i" else np.uint64
     with x64():
         total = module.asarray(module.sum(x, axis=axis, keepdims=keepdims, dtype=wide))
@@ -366,7 +369,7 @@ def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     x = jnp.asarray(x)
     if reverse:
         x = jnp.flip(x, axis)
-    if exclusive:  # subtracted, the element itself would leave its rounding, or NaN
+    if exclusive:  # subtracting the element would leave its rounding error, or NaN
         x = moved_by_one(x, axis, 0)
     total = jnp.cumsum(x, axis=axis, dtype=x.dtype)
     return jnp.flip(total, axis) if reverse else total

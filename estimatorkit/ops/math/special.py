@@ -11,15 +11,16 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
-from estimatorkit.core.axes import in_range, register_with_axis, with_axis
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import complex64, complex128, float32, float64
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
+from estimatorkit.core.registry import Case, Spec, register, same_as_input
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.axes import in_range, register_with_axis, with_axis
+from estimatorkit.ops.math.broadcasting import broadcast
 from estimatorkit.ops.math.derivatives import passed, with_partials
 from estimatorkit.ops.math.elementwise import Binary, Unary, function_of_two
 
@@ -81,7 +82,7 @@ def _trigamma(x: Any) -> Any:
 
 
 def _hurwitz_zeta(x: Any, q: Any) -> Any:
-    # JAX's is NaN at infinity, where the sum is 0.
+    # JAX returns NaN at infinity, where the sum is 0.
     infinite = jnp.isposinf(q) & (x > 1)
     found = _wide(jax.scipy.special.zeta)(x, jnp.where(infinite, 1, q))
     return jnp.where(infinite, jnp.zeros((), x.dtype), found)
@@ -89,7 +90,7 @@ def _hurwitz_zeta(x: Any, q: Any) -> Any:
 
 def _derivative_of_digamma(n: Any, x: Any) -> Any:
     infinite = jnp.isposinf(x) & (n > 0)
-    whole = jnp.where(n == jnp.floor(n), n, -1).astype(np.int32)  # of -1 it is NaN, as of 0.5
+    whole = jnp.where(n == jnp.floor(n), n, -1).astype(np.int32)  # -1 gives NaN, as 0.5 does
     found = _wide(lambda x: jax.scipy.special.polygamma(whole, x))(jnp.where(infinite, 1, x))
     return jnp.where(infinite, jnp.zeros((), x.dtype), found)
 
@@ -108,7 +109,7 @@ _digamma = with_partials(
 _bessel_i0 = with_partials(_wide(jax.scipy.special.i0), lambda t, y, x: t * _bessel_i1(x))
 _bessel_i1: Callable[..., Any] = with_partials(
     _wide(jax.scipy.special.i1),
-    # At 0 it is a half.
+    # At 0 it is 1/2.
     lambda t, y, x: t * jnp.where(x == 0, 0.5, _bessel_i0(x) - y / jnp.where(x == 0, 1, x)),
 )
 
@@ -239,7 +240,7 @@ multiply_no_nan = _binary(
     "MulNoNan",
     with_partials(
         _no_nan,
-        lambda t, z, x, y: t * y,  # those of the product, at 0 too
+        lambda t, z, x, y: t * y,  # the product's derivatives, at 0, too
         lambda t, z, x, y: t * x,
     ),
     lambda x, y: np.where(y == 0, 0, x * y),
@@ -334,9 +335,9 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def _betainc_gradient(op: Any, dy: Tensor) -> list[Any]:
-    from estimatorkit.core.gradients import vjp
+    from estimatorkit.core.vjp import vjp
 
-    return [None, None, *vjp(op, [dy], (2,))]  # as TensorFlow: with respect to x alone
+    return [None, None, *vjp(op, [dy], (2,))]  # as in TensorFlow: with respect to x only
 
 
 register(

@@ -17,7 +17,6 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core.errors import InvalidArgumentError, value_error
-from estimatorkit.core.platforms import by_platform
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -34,6 +33,7 @@ from estimatorkit.ops.nn.sliding_windows import (
     output_length,
     window_reach,
 )
+from estimatorkit.runtime.xla.platforms import by_platform
 
 _IMAGE = np.sin(np.arange(2 * 5 * 4 * 2, dtype=np.float32)).reshape(2, 5, 4, 2)
 _FILTER = np.cos(np.arange(3 * 2 * 2 * 3, dtype=np.float32)).reshape(3, 2, 2, 3)
@@ -105,7 +105,7 @@ def _problem_for_cpu(
 ) -> Problem | None:
     """The convolution with its channels last, if `convolution_cpu` has a rule for it."""
     if not all(isinstance(size, int) for size in (*x.shape, *filters.shape)):
-        return None  # shapes with symbols: only the output's shape is asked for
+        return None  # symbolic dimensions: only the output's shape is needed
     shape = (x.shape[0], *x.shape[2:], x.shape[1]) if channels_first else x.shape
     window = as_window(shape, filters.shape, strides, padding, dilations, groups)
     problem = Problem(shape, filters.shape, window)

@@ -24,7 +24,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxlib.version import __version__ as jaxlib_version
 
-from estimatorkit.core.platforms import is_portable
 from estimatorkit.ops.nn.convolution_problem import (
     Problem,
     Window,
@@ -35,6 +34,7 @@ from estimatorkit.ops.nn.convolution_problem import (
     problem_of,
 )
 from estimatorkit.ops.nn.sliding_windows import window_reach
+from estimatorkit.runtime.xla.platforms import is_portable
 
 JAXLIBS = frozenset({"0.10.0", "0.10.1", "0.10.2", "0.11.0", "0.11.1", "0.11.2", "0.12.0"})
 """The versions with which tests/ops/nn/test_convolution_onednn.py passes."""
@@ -102,7 +102,7 @@ def _configuration(window: Window, sizes: Sequence[int], channels_first: bool) -
 def _call(x: Any, filters: Any, problem: Problem, channels_first: bool = False) -> Any:
     window, sizes = problem.window, problem.filters[:-2]
     out = shape = (x.shape[0], *problem.outputs, problem.filters[-1])
-    # The kernels read out of bounds where a position of the filter meets nothing but padding.
+    # The kernels read out of bounds if a filter position meets only padding.
     reaches = [window_reach(*each) - 1 for each in zip(sizes, window.dilations, strict=True)]
     pads = list(zip(window.pads, reaches, strict=True))
     inner = tuple((min(before, reach), min(after, reach)) for (before, after), reach in pads)
@@ -174,7 +174,7 @@ def _piece(problem: Problem) -> int:
 def filter_gradient(x: Any, dy: Any, problem: Problem) -> Any:
     """The gradient of the filter, by convolutions in which batch and channels are exchanged."""
     window = filter_gradient_window(problem)
-    # Negative padding crops what no position of the filter reaches; the custom call cannot crop.
+    # Negative padding crops elements that no filter position reaches; the custom call cannot crop.
     used = [slice(None, min(after, 0) or None) for _, after in window.pads]
     pads = tuple((before, max(after, 0)) for before, after in window.pads)
     window = window._replace(pads=pads)

@@ -33,7 +33,7 @@ BUILD = "BuildNearestNeighbors"
 SCANNED = 20_000
 """Rows from which an index pays: fewer are multiplied in less than a millisecond."""
 
-_CANDIDATES = 50  # scored exactly, for each result: recall@10 is 0.97 of 1M random rows of 64
+_CANDIDATES = 50  # scored exactly, per result: recall@10 is 0.97 on 1M random rows of 64
 _TRAINED_ON = 100_000
 
 

@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core import builtin_ops, registry
-from estimatorkit.core.axes import input_of, register_with_axis, with_axis
+from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float16, float32, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
@@ -22,6 +21,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
 from estimatorkit.ops.array import array, rearrange
 from estimatorkit.ops.math import elementwise, random, reduce
+from estimatorkit.ops.math.axes import input_of, register_with_axis, with_axis
 from estimatorkit.ops.math.derivatives import with_partials
 
 scipy_special = LazyFunctions("scipy.special")
@@ -76,7 +76,7 @@ relu6 = _activation(
 )
 elu = _activation(
     "Elu",
-    lambda x: jnp.where(x < 0, jnp.expm1(jnp.where(x < 0, x, 0)), x),  # at 0 curved as above it
+    lambda x: jnp.where(x < 0, jnp.expm1(jnp.where(x < 0, x, 0)), x),  # curved at 0 as above it
     lambda x: np.where(x > 0, x, np.expm1(x)),
     "x if x > 0, else exp(x) - 1.",
 )
@@ -313,9 +313,7 @@ def softmax_cross_entropy_with_logits(
     """
     _keywords_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     chosen = dim if axis is None else axis
-    return softmax_cross_entropy_with_logits_v2(
-        builtin_ops.stop_gradient(labels), logits, chosen, name
-    )
+    return softmax_cross_entropy_with_logits_v2(array.stop_gradient(labels), logits, chosen, name)
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -437,7 +435,7 @@ def _bias_add(value: Any, bias: Any, channels_first: bool, module: Any = jnp) ->
     if value.ndim < 2:
         problem = f"Input tensor must be at least 2D: {tuple(value.shape)}"
         raise InvalidArgumentError(None, None, problem)
-    if differ(bias.shape, (value.shape[1 if channels_first else -1],)):  # one would be for all
+    if differ(bias.shape, (value.shape[1 if channels_first else -1],)):  # one would be broadcast
         raise ValueError(
             "Must provide as many biases as the last dimension of the input tensor: "
             f"{list(bias.shape)} vs. {list(value.shape)}"
@@ -547,7 +545,7 @@ def moments(
         tensor = widened(given)
         kept = bool(keep_dims or keepdims)
         mean = reduce.reduce_mean(tensor, axes, True, name="mean")
-        squares = elementwise.squared_difference(tensor, builtin_ops.stop_gradient(mean))
+        squares = elementwise.squared_difference(tensor, array.stop_gradient(mean))
         variance = reduce.reduce_mean(squares, axes, kept, name="variance")
         if not kept:
             mean = array.squeeze(mean, np.atleast_1d(axes), name="Squeeze")
@@ -583,7 +581,7 @@ def batch_normalization(
         if scale is not None:
             inverse = inverse * scale
         shift = (offset - mean * inverse) if offset is not None else -mean * inverse
-        # Moments may be of a wider dtype than x, whose dtype the result has.
+        # Moments may have a wider dtype than x, whose dtype the result has.
         result: Tensor = x * elementwise.cast(inverse, x.dtype) + elementwise.cast(shift, x.dtype)
         return result
 
@@ -659,7 +657,7 @@ def dropout(
 
 
 def _draw_shape(tensor: Tensor, noise_shape: Any) -> Any:
-    """The shape of `dropout`'s mask; None stands for the tensor's dimension."""
+    """The shape of `dropout`'s mask; None means the tensor's dimension."""
     if noise_shape is None:
         return array.shape(tensor)
     if isinstance(noise_shape, TensorShape):

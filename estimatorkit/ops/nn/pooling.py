@@ -59,7 +59,7 @@ def _windows(x: Any, window: Any, strides: Any, padding: Any, fill: Any) -> list
         max(0, (length + sum(pad) - size) // stride + 1)
         for length, pad, size, stride in zip(lengths, pads, window, strides, strict=True)
     ]
-    if 0 in outs:  # the window is larger than its input, by less than its stride
+    if 0 in outs:  # the window exceeds its input by less than its stride
         return [jnp.zeros((x.shape[0], *outs, x.shape[-1]), x.dtype)]
     return [
         lax.slice(
@@ -547,7 +547,8 @@ def pool(
         x = convert_to_tensor(input)
         if first:
             x = array.transpose(x, [0, *range(2, rank + 2), 1])
-        # Elements at the same place modulo the rate go together: each such part is pooled alone.
+        # Elements whose positions are equal modulo the rate form a part, which is pooled
+        # separately.
         lacking = [[0, part] for part in _lacking(x, rates)]
         blocks = space_to_batch_nd(x, rates, lacking)
         pooled = _pool(op_type, blocks, rank, window_shape, 1, padding, None, None)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.ops.parsing.example_parsing import Column as Feature, Part, parse_rows
-from estimatorkit.runtime.columns import NO_DIM, Column, RaggedColumn, SparseColumn
+from estimatorkit.runtime.steps.columns import NO_DIM, Column, RaggedColumn, SparseColumn
 
 _Ints = NDArray[np.int64]
 

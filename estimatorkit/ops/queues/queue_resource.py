@@ -65,7 +65,7 @@ class Blocking:
             DeadlineExceededError: the run's deadline passed first.
         """
         while True:
-            if self._session_closed or context.cancelled.is_set():
+            if self._session_closed or context.cancellation.is_closed:
                 raise CancelledError(None, None, cancelled)
             context.raise_if_cancelled()  # before `ready`: a cancelled run must not take anything
             if ready():

@@ -132,7 +132,7 @@ class HostReader(Blocking):
         try:
             records = list(itertools.islice(file, count))
         except OpError:
-            self._file = None  # the next read continues with the next file
+            self._file = None  # the next read starts the next file
             raise
         if len(records) < count:
             self._file = None

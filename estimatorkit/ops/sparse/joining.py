@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int64
 from estimatorkit.core.errors import value_error
@@ -20,6 +19,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.array.array import expand_dims
 from estimatorkit.ops.array.indexing import gather
 from estimatorkit.ops.array.joining import concat, stack
+from estimatorkit.ops.math.axes import axis_of
 from estimatorkit.ops.math.elementwise import cast
 from estimatorkit.ops.math.reduce import reduce_sum
 from estimatorkit.ops.sparse.shapes import sparse_reorder

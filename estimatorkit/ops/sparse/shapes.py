@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int64
 from estimatorkit.core.errors import value_error
@@ -29,6 +28,7 @@ from estimatorkit.core.registry import (
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.math.axes import axis_of
 from estimatorkit.ops.math.elementwise import cast
 from estimatorkit.ops.sparse.sparse import (
     Array,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.builtin_ops import placeholder, placeholder_with_default
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import as_index_tensor, constant, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error
@@ -27,12 +27,42 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
-from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.array.array import placeholder_with_default
 from estimatorkit.ops.array.filling import ones, range_
 from estimatorkit.ops.array.joining import stack
 from estimatorkit.ops.math.elementwise import cast, minimum
 from estimatorkit.ops.math.reduce import reduce_sum
+
+
+def convert_to_tensor_or_sparse_tensor(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> Tensor | SparseTensor:
+    """Converts to a `SparseTensor` if sparse, else to a tensor.
+
+    Args:
+        value: a `SparseTensor`, a `SparseTensorValue`, or any argument of `convert_to_tensor`.
+        dtype: the dtype.
+        name: the name of the constant, if one is created.
+
+    Raises:
+        TypeError, ValueError: the value cannot be converted to the dtype.
+    """
+    if isinstance(value, SparseTensorValue):
+        value = SparseTensor.from_value(value)
+    if not isinstance(value, SparseTensor):
+        return convert_to_tensor(value, dtype, name)
+    if dtype is not None and value.dtype != dtype:
+        raise type_error(
+            "a sparse tensor has the wrong dtype",
+            expected=dtype,
+            received=value.dtype.name,
+            made_at=value.op.source,
+            hint="use cast(sparse, dtype)",
+        )
+    return value
+
 
 Array = NDArray[Any]
 

@@ -3,7 +3,7 @@ embedding table.
 
 What the table knows of its ids is an int64 variable `(ids, 4)`, so that checkpoints, parameter
 servers and exported models have it like any other. `RowIndex` finds ids in it on the host. The rows
-are those of another variable, which grows with them (see `runtime.row_growth`).
+are those of another variable, which grows with them (see `ops.tables.row_growth`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from estimatorkit.core.registry import Case, Role, Spec, register
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.tables.feature_ids import ABSENT
 from estimatorkit.ops.tables.hash_index import MISSING, HashIndex, Ints, mixed
-from estimatorkit.runtime.row_growth import RowValues, TableRows
+from estimatorkit.ops.tables.row_growth import RowGrowth, RowValues, TableRows
 
 ID, ROW, COUNT, SEEN = range(4)
 """The columns of the variable: an id, its row or -1, how often and in which batch it was seen."""
@@ -126,10 +126,11 @@ class RowIndex:
         end = self._next + len(at) - len(again)
         self._entries[at, ROW] = np.concatenate([again, np.arange(self._next, end)])
         self._next = end
+        growth = RowGrowth.of(state)
         with state.held.mutex:
             self._wanted.used = end
             if end >= self._wanted.count:
-                state.held.growth.grow()
+                growth.grow()
 
     def _evict(self, state: Any, before: int) -> None:
         """Forgets ids that were last seen before a batch; their rows become free."""
@@ -167,8 +168,9 @@ class RowIndex:
         if weights is not None:
             self._wanted = TableRows(self._weights, self._values, weights.shape[0])
             self._wanted.used = self._next
+            growth = RowGrowth.of(state)
             with state.held.mutex:
-                state.held.growth.request(self._weights, self._wanted)
+                growth.request(self._weights, self._wanted)
                 if self._next >= weights.shape[0]:  # saved when it was about to grow
                     self._wanted.grow()
         self._publish(state)

@@ -16,7 +16,7 @@ from estimatorkit.core.registry import Case, Spec, fixed, register
 from estimatorkit.core.shapes import UNKNOWN
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.text.strings import mapped, register_string_op, string_array
-from estimatorkit.runtime.columns import RaggedColumn
+from estimatorkit.runtime.steps.columns import RaggedColumn
 from estimatorkit.storage.tensor_proto import tensor_proto, tensor_value
 
 # -- raw numbers

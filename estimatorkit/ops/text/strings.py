@@ -23,8 +23,9 @@ from estimatorkit.core.dtypes import (
     string,
 )
 from estimatorkit.core.errors import InvalidArgumentError, value_error
-from estimatorkit.core.registry import Case, Infer, Spec, broadcast, register, same_as_input
+from estimatorkit.core.registry import Case, Infer, Spec, register, same_as_input
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.math.broadcasting import broadcast
 from estimatorkit.ops.text.regular_expressions import compiled, decode, encode, replacer
 
 Unit = Literal["BYTE", "UTF8_CHAR"]

@@ -207,7 +207,7 @@ def _offset(part: Variable) -> list[int]:
 
 
 def parts_of_rows(table: Any) -> list[Any]:
-    """What a lookup of rows reads: the parts of a variable that is partitioned by rows, in order.
+    """The inputs of a row lookup: the parts of a variable partitioned by rows, in order.
 
     Another variable or tensor is read whole.
     """

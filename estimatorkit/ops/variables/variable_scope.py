@@ -136,9 +136,6 @@ class _OpenScopes(threading.local):
         self.counts: dict[str, int] = {}
 
 
-_making = threading.Lock()
-
-
 class _Store(VariableStore):
     """A graph's variables by name, and the current scope of each thread."""
 
@@ -165,19 +162,14 @@ class _Store(VariableStore):
         self._open.counts = counts
 
 
-def _store() -> _Store:
-    graph = get_default_graph()
-    if graph.variable_store is None:
-        with _making:
-            graph.variable_store = graph.variable_store or _Store()
-    store: _Store = graph.variable_store
-    return store
+def _store(graph: Graph | None = None) -> _Store:
+    # The outermost graph's: functions share variables by name.
+    return (graph or get_default_graph()).outermost.extension(_Store)
 
 
 def partitioned_variables(graph: Graph | None = None) -> list[PartitionedVariable]:
     """A graph's partitioned variables in creation order; by default the default graph's."""
-    store: _Store | None = (graph or get_default_graph()).variable_store
-    return [] if store is None else list(store.partitioned.values())
+    return list(_store(graph).partitioned.values())
 
 
 def get_variable_scope() -> VariableScope:

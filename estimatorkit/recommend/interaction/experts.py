@@ -39,7 +39,7 @@ class _Experts(ConfiguredLayer):
         """Creates the variables."""
 
         def start(shape: Any, dtype: Any = None, **_: Any) -> Tensor:
-            # Glorot's variance is that of one expert's matrix.
+            # Glorot initialization uses the fans of a single expert's matrix.
             each = [self.kernel_initializer(shape[1:], dtype=dtype) for _ in range(shape[0])]
             return joining.stack(each)
 

@@ -174,7 +174,7 @@ class TargetAttention(ConfiguredLayer):
             )
         if self.softmax:
             weights = nn.softmax(weights)
-            if visible is not None:  # of an empty sequence, too
+            if visible is not None:  # for an empty sequence, too
                 weights = weights * elementwise.cast(visible, weights.dtype)
         result = reduce.reduce_sum(array.expand_dims(weights, -1) * keys, 1)
         return (result, weights) if return_attention_scores else result

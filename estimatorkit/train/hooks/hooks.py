@@ -149,7 +149,7 @@ class SessionRunHook:
         change the graph. Not in TensorFlow.
         """
         begin = type(self).begin
-        home = begin.__module__ or ""  # None where `exec` ran the class without a `__name__`
+        home = begin.__module__ or ""  # None if `exec` ran the class without a `__name__`
         return begin is not SessionRunHook.begin and not home.startswith("estimatorkit.")
 
     watches_runs = False
@@ -229,7 +229,7 @@ class NanTensorHook(SessionRunHook):
         self._fail = fail_on_nan_loss
         self._names = names or {}
         self._checkpoint = checkpoint
-        self._earlier: FinishedSteps | None = None  # those of the call before
+        self._earlier: FinishedSteps | None = None  # those of the previous call
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Raises an error or requests a stop if a loss is NaN."""
@@ -256,14 +256,14 @@ class NanTensorHook(SessionRunHook):
         steps.request_stop("the loss is NaN")
 
     def _described_input(self, steps: FinishedSteps, index: int) -> str:
-        """What was wrong with the step's input, and where there is a model from before."""
+        """What was wrong with the step's input, and where the last good model is."""
         text = ""
         found = self._not_finite(steps, index)
         if found:
             text = f"; NaN or infinity in the batch of that step: {', '.join(found)}"
         elif found is not None:
             text = "; all numbers of the batch of that step are finite"
-            # An infinite feature may give a finite loss, and a gradient that is NaN.
+            # An infinite feature may give a finite loss, but a NaN gradient.
             before = self._not_finite_before(steps, index)
             if before:
                 text += f"; NaN or infinity in the batch before it: {', '.join(before)}"
@@ -413,7 +413,7 @@ class LossLogHook(SessionRunHook):
             self._logged_step = steps.first
         passed = max(steps.first - 1 - self._first, 0) // self._every
         due = range(self._first + (passed + 1) * self._every, steps.last, self._every)
-        if due:  # one call may hold many of these steps: they share the time it took
+        if due:  # one call may contain many of these steps: they share its time
             spent = max(now - self._logged_at, 1e-9)
             logger.info("global_step/sec: %g", (due[-1] - self._logged_step) / spent)
             for step in due:

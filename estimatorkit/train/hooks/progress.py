@@ -52,7 +52,7 @@ class ProgressHook(SessionRunHook):
         self._bar.update(len(steps.losses))
 
     def end(self, session: Any) -> None:
-        """Leaves the bar as it is."""
+        """Closes the bar in its current state."""
         self.close()
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ class FeedFnHook(SessionRunHook):
 
 
 class CoordinatorHook(SessionRunHook):
-    """Ends a training when its coordinator is asked to stop, by a hook or a thread.
+    """Ends training when a hook or a thread asks its coordinator to stop.
 
     Args:
         coord: the `Coordinator` that hooks get in `after_create_session`.

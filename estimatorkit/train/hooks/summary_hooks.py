@@ -137,7 +137,7 @@ class StepCounterHook(SessionRunHook):
             return
         logger.info("%s: %g", self._tag, count / secs)
         if self._writer is not None:
-            from estimatorkit.runtime.protos import Summary
+            from estimatorkit.interop.protos import Summary
 
             value = Summary.Value(tag=self._tag, simple_value=count / secs)
             self._writer.add_summary(Summary(value=[value]), steps.last)
@@ -210,7 +210,7 @@ class SummarySaverHook(SessionRunHook):
         """Writes the summaries."""
         if run_values.results is None or self._writer is None:
             return
-        from estimatorkit.runtime.protos import SessionLog
+        from estimatorkit.interop.protos import SessionLog
 
         session = run_context.session
         step = int(session.run(get_global_step(session.graph)))

@@ -65,7 +65,7 @@ def clip_by_global_norm(
     with get_default_graph().name_scope(name or "clip_by_global_norm") as scope:
         limit = convert_to_tensor(clip_norm, norm.dtype, "clip_norm")
         scale = limit * elementwise.minimum(1.0 / norm, 1.0 / limit)
-        scale = scale + (norm - norm)  # 0, or NaN where the norm is not finite
+        scale = scale + (norm - norm)  # 0, or NaN if the norm is not finite
         clipped = [
             None
             if value is None
@@ -94,7 +94,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     with get_default_graph().name_scope(name or "clip_by_norm") as scope:
         limit = convert_to_tensor(clip_norm, value.dtype, "clip_norm")
         total = reduce.reduce_sum(value * value, axes, True)
-        # The root's derivative at 0 is infinite; replacing 0 keeps gradients finite.
+        # The derivative of the root at 0 is infinite; replacing 0 keeps gradients finite.
         positive = total > 0.0
         root = elementwise.sqrt(indexing.where(positive, total, filling.ones_like(total)))
         norm = indexing.where(positive, root, total)

@@ -9,25 +9,51 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from estimatorkit.train.optimizers.update_rule import UpdateRule, registered
+from estimatorkit.train.optimizers.update_rule import update_rule
+
+_MOMENTUM_EXAMPLE = {"learning_rate": 0.1, "momentum": 0.9}
+_RMS_EXAMPLE = {"learning_rate": 0.1, "decay": 0.9, "epsilon": 0.01}
+_ADAM_EXAMPLE = {
+    **{"beta1_power": 0.81, "beta2_power": 0.9, "learning_rate": 0.1},
+    **{"beta1": 0.9, "beta2": 0.95, "epsilon": 0.01},
+}
 
 
-def _momentum(w: Any, g: Any, velocity: Any, *, learning_rate: Any, momentum: Any) -> Any:
+@update_rule(
+    "KerasMomentum", slots=("momentum",), example=(_MOMENTUM_EXAMPLE, ((1.42, -1.48), (0.42, 0.52)))
+)
+def momentum(w: Any, g: Any, velocity: Any, *, learning_rate: Any, momentum: Any) -> Any:
     velocity = momentum * velocity - learning_rate * g
     return w + velocity, velocity
 
 
-def _nesterov(w: Any, g: Any, velocity: Any, *, learning_rate: Any, momentum: Any) -> Any:
+@update_rule(
+    "KerasNesterovMomentum",
+    slots=("momentum",),
+    example=(_MOMENTUM_EXAMPLE, ((1.348, -1.462), (0.42, 0.52))),
+)
+def nesterov_momentum(w: Any, g: Any, velocity: Any, *, learning_rate: Any, momentum: Any) -> Any:
     velocity = momentum * velocity - learning_rate * g
     return w + momentum * velocity - learning_rate * g, velocity
 
 
-def _rms_prop(w: Any, g: Any, rms: Any, *, learning_rate: Any, decay: Any, epsilon: Any) -> Any:
+@update_rule(
+    "KerasRMSProp",
+    sparse_rows="every",
+    example=(_RMS_EXAMPLE, ((0.9563633, -1.9022892), (0.459, 0.499))),
+)
+def rms_prop(w: Any, g: Any, rms: Any, *, learning_rate: Any, decay: Any, epsilon: Any) -> Any:
     rms = decay * rms + (1 - decay) * g * g
     return w - learning_rate * g / (jnp.sqrt(rms) + epsilon), rms
 
 
-def _centered_rms_prop(
+@update_rule(
+    "KerasCenteredRMSProp",
+    slots=("rms", "mg"),
+    sparse_rows="every",
+    example=(_RMS_EXAMPLE, ((0.95295405, -1.8998834), (0.459, 0.499), (0.255, 0.155))),
+)
+def centered_rms_prop(
     w: Any, g: Any, rms: Any, mean: Any, *, learning_rate: Any, decay: Any, epsilon: Any
 ) -> Any:
     rms = decay * rms + (1 - decay) * g * g
@@ -37,7 +63,16 @@ def _centered_rms_prop(
     return w - learning_rate * g / (jnp.sqrt(variance) + epsilon), rms, mean
 
 
-def _amsgrad(
+@update_rule(
+    "AdamWithAmsgrad",
+    slots=("m", "v", "vhat"),
+    sparse_rows="every",
+    example=(
+        _ADAM_EXAMPLE,
+        ((0.8408377, -2.1211927), (0.48, 0.38), (0.242, 0.262), (0.242, 0.262)),
+    ),
+)
+def amsgrad(
     w: Any,
     g: Any,
     m: Any,
@@ -58,7 +93,10 @@ def _amsgrad(
     return w - step * m / (jnp.sqrt(largest_v) + epsilon), m, v, largest_v
 
 
-def _ada_max(
+@update_rule(
+    "AdaMax", example=(_ADAM_EXAMPLE, ((0.18505943, -2.2816901), (0.48, 0.38), (0.3, 0.7)))
+)
+def ada_max(
     w: Any,
     g: Any,
     m: Any,
@@ -75,7 +113,19 @@ def _ada_max(
     return w - learning_rate / (1 - beta1_power) * (m / (v + epsilon)), m, v
 
 
-def _nadam(
+@update_rule(
+    "Nadam",
+    sparse_rows="every slot",
+    example=(
+        {
+            **{"learning_rate": 0.1, "beta1": 0.9, "beta2": 0.95, "beta2_power": 0.9},
+            **{"momentum": 0.5, "next_momentum": 0.6, "schedule": 0.4, "next_schedule": 0.24},
+            "epsilon": 0.01,
+        },
+        ((0.95982797, -1.98260309), (0.48, 0.38), (0.242, 0.262)),
+    ),
+)
+def nadam(
     w: Any,
     g: Any,
     m: Any,
@@ -97,85 +147,12 @@ def _nadam(
     return w - learning_rate * ahead / (jnp.sqrt(v / (1 - beta2_power)) + epsilon), m, v
 
 
-_MOMENTUM_EXAMPLE = {"learning_rate": 0.1, "momentum": 0.9}
-_RMS_EXAMPLE = {"learning_rate": 0.1, "decay": 0.9, "epsilon": 0.01}
-_ADAM_EXAMPLE = {
-    **{"beta1_power": 0.81, "beta2_power": 0.9, "learning_rate": 0.1},
-    **{"beta1": 0.9, "beta2": 0.95, "epsilon": 0.01},
-}
-
-MOMENTUM = registered(
-    UpdateRule(
-        "KerasMomentum",
-        _momentum,
-        slots=("momentum",),
-        example=(_MOMENTUM_EXAMPLE, ((1.42, -1.48), (0.42, 0.52))),
-    )
-)
-NESTEROV_MOMENTUM = registered(
-    UpdateRule(
-        "KerasNesterovMomentum",
-        _nesterov,
-        slots=("momentum",),
-        example=(_MOMENTUM_EXAMPLE, ((1.348, -1.462), (0.42, 0.52))),
-    )
-)
-RMS_PROP = registered(
-    UpdateRule(
-        "KerasRMSProp",
-        _rms_prop,
-        slots=("rms",),
-        sparse_rows="every",
-        example=(_RMS_EXAMPLE, ((0.9563633, -1.9022892), (0.459, 0.499))),
-    )
-)
-CENTERED_RMS_PROP = registered(
-    UpdateRule(
-        "KerasCenteredRMSProp",
-        _centered_rms_prop,
-        slots=("rms", "mg"),
-        sparse_rows="every",
-        example=(_RMS_EXAMPLE, ((0.95295405, -1.8998834), (0.459, 0.499), (0.255, 0.155))),
-    )
-)
-AMSGRAD = registered(
-    UpdateRule(
-        "AdamWithAmsgrad",
-        _amsgrad,
-        slots=("m", "v", "vhat"),
-        sparse_rows="every",
-        example=(
-            _ADAM_EXAMPLE,
-            ((0.8408377, -2.1211927), (0.48, 0.38), (0.242, 0.262), (0.242, 0.262)),
-        ),
-    )
-)
-ADA_MAX = registered(
-    UpdateRule(
-        "AdaMax",
-        _ada_max,
-        slots=("m", "v"),
-        example=(_ADAM_EXAMPLE, ((0.18505943, -2.2816901), (0.48, 0.38), (0.3, 0.7))),
-    )
-)
-NADAM = registered(
-    UpdateRule(
-        "Nadam",
-        _nadam,
-        slots=("m", "v"),
-        sparse_rows="every slot",
-        example=(
-            {
-                **{"learning_rate": 0.1, "beta1": 0.9, "beta2": 0.95, "beta2_power": 0.9},
-                **{"momentum": 0.5, "next_momentum": 0.6, "schedule": 0.4, "next_schedule": 0.24},
-                "epsilon": 0.01,
-            },
-            ((0.95982797, -1.98260309), (0.48, 0.38), (0.242, 0.262)),
-        ),
-    )
-)
-
 __all__ = [
-    *("ADA_MAX", "AMSGRAD", "CENTERED_RMS_PROP", "MOMENTUM", "NADAM", "NESTEROV_MOMENTUM"),
-    "RMS_PROP",
+    "ada_max",
+    "amsgrad",
+    "centered_rms_prop",
+    "momentum",
+    "nadam",
+    "nesterov_momentum",
+    "rms_prop",
 ]

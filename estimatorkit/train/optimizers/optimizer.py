@@ -35,7 +35,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 def apart_from_own(
     pairs: Sequence[GradientAndVariable], optimizer: Any
 ) -> tuple[list[GradientAndVariable], dict[Any, list[GradientAndVariable]]]:
-    """The pairs that an optimizer updates, and those of variables with one of their own, by that.
+    """The pairs that an optimizer updates, and those of variables with their own, by optimizer.
 
     Args:
         pairs: (gradient, variable) pairs.
@@ -242,7 +242,7 @@ class Optimizer:
         graph = get_default_graph()
         updated, of_others = apart_from_own(updated, self)
         others = [other.apply_gradients(pairs) for other, pairs in of_others.items()]
-        if not updated:  # every variable has an optimizer of its own
+        if not updated:  # every variable has its own optimizer
             with graph.control_dependencies(others):
                 done = builtin_ops.no_op() if global_step is None else global_step.assign_add(1).op
             self._note_train_op(done)

@@ -1,6 +1,7 @@
 """The update rules of `tf.compat.v1.train` (see `update_rule`): kernels, slots and examples.
 
-Formulas are those of TensorFlow's training ops; expected results are from TensorFlow 2.15.1.
+A kernel's w is the variable, g the gradient. Formulas are those of TensorFlow's training ops;
+expected results are from TensorFlow 2.15.1.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from estimatorkit.train.optimizers.update_rule import UpdateRule, registered
+from estimatorkit.train.optimizers.update_rule import update_rule
+
+_RMS_EXAMPLE = {"learning_rate": 0.1, "decay": 0.9, "momentum": 0.5, "epsilon": 0.01}
+_PROXIMAL_EXAMPLE = {"learning_rate": 0.1, "l1": 0.2, "l2": 0.3}
 
 
 def _soft_threshold(x: Any, by: Any) -> Any:
@@ -17,34 +21,65 @@ def _soft_threshold(x: Any, by: Any) -> Any:
     return jnp.sign(x) * jnp.maximum(jnp.abs(x) - by, 0.0)
 
 
-# Kernels: w is the variable, g the gradient.
-
-
-def _gradient_descent(w: Any, g: Any, *, learning_rate: Any) -> tuple[Any, ...]:
+@update_rule(
+    "GradientDescent", sparse_rows="added", example=({"learning_rate": 0.1}, ((0.97, -1.93),))
+)
+def gradient_descent(w: Any, g: Any, *, learning_rate: Any) -> tuple[Any, ...]:
     return (w - learning_rate * g,)
 
 
-def _momentum(w: Any, g: Any, velocity: Any, *, learning_rate: Any, momentum: Any) -> Any:
+@update_rule(
+    "Momentum",
+    slots=("momentum",),
+    example=(
+        {"learning_rate": 0.1, "momentum": 0.9},
+        ((0.925, -1.975), (0.75, -0.25)),
+    ),
+)
+def momentum(w: Any, g: Any, velocity: Any, *, learning_rate: Any, momentum: Any) -> Any:
     velocity = momentum * velocity + g
     return w - learning_rate * velocity, velocity
 
 
-def _nesterov(w: Any, g: Any, velocity: Any, *, learning_rate: Any, momentum: Any) -> Any:
+@update_rule(
+    "NesterovMomentum",
+    slots=("momentum",),
+    example=(
+        {"learning_rate": 0.1, "momentum": 0.9},
+        ((0.9025, -1.9075), (0.75, -0.25)),
+    ),
+)
+def nesterov_momentum(w: Any, g: Any, velocity: Any, *, learning_rate: Any, momentum: Any) -> Any:
     velocity = momentum * velocity + g
     return w - learning_rate * (g + momentum * velocity), velocity
 
 
-def _adagrad(w: Any, g: Any, accumulator: Any, *, learning_rate: Any, epsilon: Any) -> Any:
+@update_rule(
+    "Adagrad",
+    example=(
+        {"learning_rate": 0.1, "epsilon": 0.01},
+        ((0.9614453, -1.9303474), (0.59, 0.99)),
+    ),
+)
+def adagrad(w: Any, g: Any, accumulator: Any, *, learning_rate: Any, epsilon: Any) -> Any:
     accumulator = accumulator + g * g
     return w - learning_rate * g / (jnp.sqrt(accumulator) + epsilon), accumulator
 
 
-def _rowwise_adagrad(w: Any, g: Any, accumulator: Any, *, learning_rate: Any, epsilon: Any) -> Any:
+@update_rule("RowwiseAdagrad", example=adagrad.example)
+def rowwise_adagrad(w: Any, g: Any, accumulator: Any, *, learning_rate: Any, epsilon: Any) -> Any:
     accumulator = accumulator + jnp.mean(g * g, axis=tuple(range(1, g.ndim)), keepdims=True)
     return w - learning_rate * g / (jnp.sqrt(accumulator) + epsilon), accumulator
 
 
-def _adadelta(
+@update_rule(
+    "Adadelta",
+    example=(
+        {"learning_rate": 0.1, "rho": 0.95, "epsilon": 0.01},
+        ((0.9781359, -1.949995), (0.4795, 0.4995), (0.23989019, 0.25000244)),
+    ),
+)
+def adadelta(
     w: Any, g: Any, accum: Any, accum_update: Any, *, learning_rate: Any, rho: Any, epsilon: Any
 ) -> Any:
     accum = rho * accum + (1 - rho) * g * g
@@ -53,7 +88,18 @@ def _adadelta(
     return w - learning_rate * update, accum, accum_update
 
 
-def _adam(
+@update_rule(
+    "Adam",
+    sparse_rows="every",
+    example=(
+        {
+            **{"beta1_power": 0.81, "beta2_power": 0.9, "learning_rate": 0.1},
+            **{"beta1": 0.9, "beta2": 0.95, "epsilon": 0.01},
+        },
+        ((0.8408377, -2.1211927), (0.48, 0.38), (0.242, 0.262)),
+    ),
+)
+def adam(
     w: Any,
     g: Any,
     m: Any,
@@ -72,7 +118,15 @@ def _adam(
     return w - step * m / (jnp.sqrt(v) + epsilon), m, v
 
 
-def _rms_prop(
+@update_rule(
+    "RMSProp",
+    slots=("rms", "momentum"),
+    example=(
+        _RMS_EXAMPLE,
+        ((0.83119386, -2.026884), (0.459, 0.499), (0.16880614, 0.026884161)),
+    ),
+)
+def rms_prop(
     w: Any,
     g: Any,
     rms: Any,
@@ -88,7 +142,18 @@ def _rms_prop(
     return w - velocity, rms, velocity
 
 
-def _centered_rms_prop(
+@update_rule(
+    "CenteredRMSProp",
+    slots=("rms", "mg", "momentum"),
+    example=(
+        _RMS_EXAMPLE,
+        (
+            *((0.8902998, -1.9619833), (0.459, 0.499)),
+            *((0.255, 0.155), (0.10970022, -0.03801673)),
+        ),
+    ),
+)
+def centered_rms_prop(
     w: Any,
     g: Any,
     rms: Any,
@@ -106,7 +171,17 @@ def _centered_rms_prop(
     return w - velocity, rms, mean, velocity
 
 
-def _ftrl(
+@update_rule(
+    "Ftrl",
+    example=(
+        {
+            **{"learning_rate": 0.1, "l1": 0.2, "l2": 0.3, "l2_shrinkage": 0.1},
+            **{"learning_rate_power": -0.6, "beta": 0.05},
+        },
+        ((0.0, -0.5103933), (0.59, 0.99), (0.061169386, 5.834681)),
+    ),
+)
+def ftrl(
     w: Any,
     g: Any,
     accum: Any,
@@ -127,13 +202,17 @@ def _ftrl(
     return -_soft_threshold(linear, l1) / quadratic, new_accum, linear
 
 
-def _proximal_gradient_descent(
+@update_rule("ProximalGradientDescent", example=(_PROXIMAL_EXAMPLE, ((0.92233014, -1.8543689),)))
+def proximal_gradient_descent(
     w: Any, g: Any, *, learning_rate: Any, l1: Any, l2: Any
 ) -> tuple[Any, ...]:
     return (_soft_threshold(w - learning_rate * g, learning_rate * l1) / (1 + learning_rate * l2),)
 
 
-def _proximal_adagrad(
+@update_rule(
+    "ProximalAdagrad", example=(_PROXIMAL_EXAMPLE, ((0.89976376, -1.8536568), (0.59, 0.99)))
+)
+def proximal_adagrad(
     w: Any, g: Any, accumulator: Any, *, learning_rate: Any, l1: Any, l2: Any
 ) -> Any:
     accumulator = accumulator + g * g
@@ -141,7 +220,15 @@ def _proximal_adagrad(
     return _soft_threshold(w - rate * g, rate * l1) / (1 + rate * l2), accumulator
 
 
-def _adagrad_dual_averaging(
+@update_rule(
+    "AdagradDA",
+    slots=("gradient_accumulator", "gradient_squared_accumulator"),
+    example=(
+        {"learning_rate": 0.1, "l1": 0.2, "l2": 0.3, "step": 3.0},
+        ((-0.029713478, 0.0), (0.8, -0.2), (0.34, 0.74)),
+    ),
+)
+def adagrad_dual_averaging(
     w: Any,
     g: Any,
     gradient_sum: Any,
@@ -156,145 +243,3 @@ def _adagrad_dual_averaging(
     shrunk = _soft_threshold(gradient_sum, l1 * step)
     w = -learning_rate * shrunk / (l2 * step * learning_rate + jnp.sqrt(square_sum))
     return w, gradient_sum, square_sum
-
-
-_RMS_EXAMPLE = {"learning_rate": 0.1, "decay": 0.9, "momentum": 0.5, "epsilon": 0.01}
-_PROXIMAL_EXAMPLE = {"learning_rate": 0.1, "l1": 0.2, "l2": 0.3}
-
-GRADIENT_DESCENT = registered(
-    UpdateRule(
-        "GradientDescent",
-        _gradient_descent,
-        slots=(),
-        sparse_rows="added",
-        example=({"learning_rate": 0.1}, ((0.97, -1.93),)),
-    )
-)
-MOMENTUM = registered(
-    UpdateRule(
-        "Momentum",
-        _momentum,
-        slots=("momentum",),
-        example=(
-            {"learning_rate": 0.1, "momentum": 0.9},
-            ((0.925, -1.975), (0.75, -0.25)),
-        ),
-    )
-)
-NESTEROV_MOMENTUM = registered(
-    UpdateRule(
-        "NesterovMomentum",
-        _nesterov,
-        slots=("momentum",),
-        example=(
-            {"learning_rate": 0.1, "momentum": 0.9},
-            ((0.9025, -1.9075), (0.75, -0.25)),
-        ),
-    )
-)
-ADAGRAD = registered(
-    UpdateRule(
-        "Adagrad",
-        _adagrad,
-        slots=("accumulator",),
-        example=(
-            {"learning_rate": 0.1, "epsilon": 0.01},
-            ((0.9614453, -1.9303474), (0.59, 0.99)),
-        ),
-    )
-)
-ROWWISE_ADAGRAD = registered(
-    UpdateRule("RowwiseAdagrad", _rowwise_adagrad, slots=ADAGRAD.slots, example=ADAGRAD.example)
-)
-ADADELTA = registered(
-    UpdateRule(
-        "Adadelta",
-        _adadelta,
-        slots=("accum", "accum_update"),
-        example=(
-            {"learning_rate": 0.1, "rho": 0.95, "epsilon": 0.01},
-            ((0.9781359, -1.949995), (0.4795, 0.4995), (0.23989019, 0.25000244)),
-        ),
-    )
-)
-ADAM = registered(
-    UpdateRule(
-        "Adam",
-        _adam,
-        slots=("m", "v"),
-        sparse_rows="every",
-        example=(
-            {
-                **{"beta1_power": 0.81, "beta2_power": 0.9, "learning_rate": 0.1},
-                **{"beta1": 0.9, "beta2": 0.95, "epsilon": 0.01},
-            },
-            ((0.8408377, -2.1211927), (0.48, 0.38), (0.242, 0.262)),
-        ),
-    )
-)
-RMS_PROP = registered(
-    UpdateRule(
-        "RMSProp",
-        _rms_prop,
-        slots=("rms", "momentum"),
-        example=(
-            _RMS_EXAMPLE,
-            ((0.83119386, -2.026884), (0.459, 0.499), (0.16880614, 0.026884161)),
-        ),
-    )
-)
-CENTERED_RMS_PROP = registered(
-    UpdateRule(
-        "CenteredRMSProp",
-        _centered_rms_prop,
-        slots=("rms", "mg", "momentum"),
-        example=(
-            _RMS_EXAMPLE,
-            (
-                *((0.8902998, -1.9619833), (0.459, 0.499)),
-                *((0.255, 0.155), (0.10970022, -0.03801673)),
-            ),
-        ),
-    )
-)
-FTRL = registered(
-    UpdateRule(
-        "Ftrl",
-        _ftrl,
-        slots=("accum", "linear"),
-        example=(
-            {
-                **{"learning_rate": 0.1, "l1": 0.2, "l2": 0.3, "l2_shrinkage": 0.1},
-                **{"learning_rate_power": -0.6, "beta": 0.05},
-            },
-            ((0.0, -0.5103933), (0.59, 0.99), (0.061169386, 5.834681)),
-        ),
-    )
-)
-PROXIMAL_GRADIENT_DESCENT = registered(
-    UpdateRule(
-        "ProximalGradientDescent",
-        _proximal_gradient_descent,
-        slots=(),
-        example=(_PROXIMAL_EXAMPLE, ((0.92233014, -1.8543689),)),
-    )
-)
-PROXIMAL_ADAGRAD = registered(
-    UpdateRule(
-        "ProximalAdagrad",
-        _proximal_adagrad,
-        slots=("accumulator",),
-        example=(_PROXIMAL_EXAMPLE, ((0.89976376, -1.8536568), (0.59, 0.99))),
-    )
-)
-ADAGRAD_DUAL_AVERAGING = registered(
-    UpdateRule(
-        "AdagradDA",
-        _adagrad_dual_averaging,
-        slots=("gradient_accumulator", "gradient_squared_accumulator"),
-        example=(
-            {"learning_rate": 0.1, "l1": 0.2, "l2": 0.3, "step": 3.0},
-            ((-0.029713478, 0.0), (0.8, -0.2), (0.34, 0.74)),
-        ),
-    )
-)

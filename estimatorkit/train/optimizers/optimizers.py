@@ -1,7 +1,7 @@
 """The optimizers of `tf.compat.v1.train`.
 
-Each class has TensorFlow's constructor, and passes its update rule and hyperparameters to
-`RuleOptimizer`.
+Each class has TensorFlow's constructor, and passes its update rule and arguments, from which the
+rule takes its hyperparameters, to `RuleOptimizer`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ class GradientDescentOptimizer(RuleOptimizer):
     def __init__(
         self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
     ) -> None:
-        super().__init__(
-            rules.GRADIENT_DESCENT, use_locking, name, {"learning_rate": learning_rate}
-        )
+        super().__init__(rules.gradient_descent, use_locking, name, locals())
 
 
 class MomentumOptimizer(RuleOptimizer):
@@ -66,10 +64,8 @@ class MomentumOptimizer(RuleOptimizer):
         name: str = "Momentum",
         use_nesterov: bool = False,
     ) -> None:
-        rule = rules.NESTEROV_MOMENTUM if use_nesterov else rules.MOMENTUM
-        super().__init__(
-            rule, use_locking, name, {"learning_rate": learning_rate, "momentum": momentum}
-        )
+        rule = rules.nesterov_momentum if use_nesterov else rules.momentum
+        super().__init__(rule, use_locking, name, locals())
 
 
 class AdagradOptimizer(RuleOptimizer):
@@ -99,13 +95,8 @@ class AdagradOptimizer(RuleOptimizer):
         epsilon: Any = 0.0,
     ) -> None:
         _positive(initial_accumulator_value, or_zero=not _is_zero(epsilon))
-        super().__init__(
-            rules.ADAGRAD,
-            use_locking,
-            name,
-            {"learning_rate": learning_rate, "epsilon": epsilon},
-            {"accumulator": initial_accumulator_value},
-        )
+        initial = {"accumulator": initial_accumulator_value}
+        super().__init__(rules.adagrad, use_locking, name, locals(), initial)
 
 
 class RowwiseAdagradOptimizer(RuleOptimizer):
@@ -133,8 +124,7 @@ class RowwiseAdagradOptimizer(RuleOptimizer):
         name: str = "RowwiseAdagrad",
     ) -> None:
         _positive(initial_accumulator_value, or_zero=not _is_zero(epsilon))
-        given = {"learning_rate": learning_rate, "epsilon": epsilon}
-        super().__init__(rules.ROWWISE_ADAGRAD, False, name, given)
+        super().__init__(rules.rowwise_adagrad, False, name, locals())
         self._first = initial_accumulator_value
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
@@ -167,12 +157,7 @@ class AdadeltaOptimizer(RuleOptimizer):
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:
-        super().__init__(
-            rules.ADADELTA,
-            use_locking,
-            name,
-            {"learning_rate": learning_rate, "rho": rho, "epsilon": epsilon},
-        )
+        super().__init__(rules.adadelta, use_locking, name, locals())
 
 
 class AdamOptimizer(RuleOptimizer):
@@ -193,7 +178,7 @@ class AdamOptimizer(RuleOptimizer):
         use_locking, name: see `Optimizer`.
     """
 
-    _RULE: UpdateRule = rules.ADAM
+    _RULE: UpdateRule = rules.adam
     _POWERS: Mapping[str, str] = {"beta1_power": "beta1", "beta2_power": "beta2"}
 
     def __init__(
@@ -205,12 +190,7 @@ class AdamOptimizer(RuleOptimizer):
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
-        super().__init__(
-            self._RULE,
-            use_locking,
-            name,
-            {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon},
-        )
+        super().__init__(self._RULE, use_locking, name, locals())
 
     def _get_beta_accumulators(self) -> Any:
         """Returns the variables of the betas' powers; a single one without a tuple."""
@@ -274,12 +254,10 @@ class RMSPropOptimizer(RuleOptimizer):
         initial_mean_square: float = 1.0,
         epsilon_in_root: bool = True,
     ) -> None:
-        hyperparameters = {"learning_rate": learning_rate, "decay": decay, "epsilon": epsilon}
         if epsilon_in_root:
-            rule = rules.CENTERED_RMS_PROP if centered else rules.RMS_PROP
-            hyperparameters["momentum"] = momentum
+            rule = rules.centered_rms_prop if centered else rules.rms_prop
         elif _is_zero(momentum):
-            rule = keras_rules.CENTERED_RMS_PROP if centered else keras_rules.RMS_PROP
+            rule = keras_rules.centered_rms_prop if centered else keras_rules.rms_prop
         else:
             raise value_error(
                 "epsilon_in_root=False excludes momentum",
@@ -288,7 +266,7 @@ class RMSPropOptimizer(RuleOptimizer):
                 hint="Keras with momentum has epsilon under the root too",
             )
         # TensorFlow numbers slots in this order: rms, mg, momentum.
-        super().__init__(rule, use_locking, name, hyperparameters, {"rms": initial_mean_square})
+        super().__init__(rule, use_locking, name, locals(), {"rms": initial_mean_square})
 
 
 class FtrlOptimizer(RuleOptimizer):
@@ -339,21 +317,10 @@ class FtrlOptimizer(RuleOptimizer):
             if isinstance(value, (int, float)) and value * sign < 0:
                 wanted = "positive" if sign > 0 else "negative"
                 raise ValueError(f"{argument} {value:f} needs to be {wanted} or zero.")
-        super().__init__(
-            rules.FTRL,
-            use_locking,
-            name,
-            {
-                "learning_rate": learning_rate,
-                "learning_rate_power": learning_rate_power,
-                "l1": l1_regularization_strength,
-                "l2": l2_regularization_strength,
-                "l2_shrinkage": l2_shrinkage_regularization_strength,
-                "beta": 0.0 if beta is None else beta,
-            },
-            {"accum": initial_accumulator_value},
-            {"accum": accum_name or name, "linear": linear_name or name},
-        )
+        beta = 0.0 if beta is None else beta
+        initial = {"accum": initial_accumulator_value}
+        suffixes = {"accum": accum_name or name, "linear": linear_name or name}
+        super().__init__(rules.ftrl, use_locking, name, locals(), initial, suffixes)
 
 
 class AdagradDAOptimizer(RuleOptimizer):
@@ -393,18 +360,13 @@ class AdagradDAOptimizer(RuleOptimizer):
             or_zero=False,
             argument="initial_gradient_squared_accumulator_value",
         )
-        super().__init__(
-            rules.ADAGRAD_DUAL_AVERAGING,
-            use_locking,
-            name,
-            {
-                "learning_rate": learning_rate,
-                "l1": l1_regularization_strength,
-                "l2": l2_regularization_strength,
-                "step": lambda: cast(convert_to_tensor(global_step), float32) + 1.0,
-            },
-            {"gradient_squared_accumulator": initial_gradient_squared_accumulator_value},
-        )
+
+        def step() -> Tensor:
+            return cast(convert_to_tensor(global_step), float32) + 1.0
+
+        initial = {"gradient_squared_accumulator": initial_gradient_squared_accumulator_value}
+        rule = rules.adagrad_dual_averaging
+        super().__init__(rule, use_locking, name, locals(), initial)
 
 
 class ProximalGradientDescentOptimizer(RuleOptimizer):
@@ -428,16 +390,7 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ) -> None:
-        super().__init__(
-            rules.PROXIMAL_GRADIENT_DESCENT,
-            use_locking,
-            name,
-            {
-                "learning_rate": learning_rate,
-                "l1": l1_regularization_strength,
-                "l2": l2_regularization_strength,
-            },
-        )
+        super().__init__(rules.proximal_gradient_descent, use_locking, name, locals())
 
 
 class ProximalAdagradOptimizer(RuleOptimizer):
@@ -465,17 +418,8 @@ class ProximalAdagradOptimizer(RuleOptimizer):
         name: str = "ProximalAdagrad",
     ) -> None:
         _positive(initial_accumulator_value, or_zero=False)
-        super().__init__(
-            rules.PROXIMAL_ADAGRAD,
-            use_locking,
-            name,
-            {
-                "learning_rate": learning_rate,
-                "l1": l1_regularization_strength,
-                "l2": l2_regularization_strength,
-            },
-            {"accumulator": initial_accumulator_value},
-        )
+        initial = {"accumulator": initial_accumulator_value}
+        super().__init__(rules.proximal_adagrad, use_locking, name, locals(), initial)
 
 
 def _is_zero(value: Any) -> bool:

@@ -15,28 +15,22 @@ from estimatorkit.train.optimizers.optimizers import (
     RMSPropOptimizer,
 )
 
-_Maker = Callable[[Any], Optimizer]
-
-# Defaults of tf.keras.optimizers.legacy, which TensorFlow 2's estimators use: the learning rate and
-# the optimizer.
-_VERSION_2: dict[str, tuple[float, _Maker]] = {
-    "Adagrad": (0.001, lambda rate: AdagradOptimizer(rate, epsilon=1e-7)),
-    "Adam": (0.001, lambda rate: AdamOptimizer(rate, epsilon=1e-7)),
-    "Ftrl": (0.001, FtrlOptimizer),
+# The class, and what version 2 gives it: the defaults of tf.keras.optimizers.legacy, which
+# TensorFlow 2's estimators use. Version 1 gives it the learning rate alone.
+_BY_NAME: dict[str, tuple[Callable[..., Optimizer], dict[str, Any]]] = {
+    "Adagrad": (AdagradOptimizer, {"learning_rate": 0.001, "epsilon": 1e-7}),
+    "Adam": (AdamOptimizer, {"learning_rate": 0.001, "epsilon": 1e-7}),
+    "Ftrl": (FtrlOptimizer, {"learning_rate": 0.001}),
     "RMSProp": (
-        0.001,
-        lambda rate: RMSPropOptimizer(
-            rate, epsilon=1e-7, initial_mean_square=0.0, epsilon_in_root=False
-        ),
+        RMSPropOptimizer,
+        {
+            "learning_rate": 0.001,
+            "epsilon": 1e-7,
+            "initial_mean_square": 0.0,
+            "epsilon_in_root": False,
+        },
     ),
-    "SGD": (0.01, lambda rate: GradientDescentOptimizer(rate, name="SGD")),
-}
-_VERSION_1: dict[str, _Maker] = {
-    "Adagrad": AdagradOptimizer,
-    "Adam": AdamOptimizer,
-    "Ftrl": FtrlOptimizer,
-    "RMSProp": RMSPropOptimizer,
-    "SGD": GradientDescentOptimizer,
+    "SGD": (GradientDescentOptimizer, {"learning_rate": 0.01, "name": "SGD"}),
 }
 
 
@@ -57,23 +51,24 @@ def get_optimizer_by_name(
             `tf.compat.v1.train`, which require a learning rate.
     """
     if isinstance(optimizer, str):
-        names = tuple(sorted(_VERSION_2))
-        if optimizer not in _VERSION_2:
+        names = tuple(sorted(_BY_NAME))
+        if optimizer not in _BY_NAME:
             raise value_error(
                 f"Unsupported optimizer name: {optimizer}. Supported names are: {names}",
                 hint=_suggestion(optimizer),
             )
+        make, usual = _BY_NAME[optimizer]
         if version == 1:
             if learning_rate is None:
                 raise ValueError("learning_rate must be specified when opt is string.")
-            return _VERSION_1[optimizer](learning_rate)
-        usual, make = _VERSION_2[optimizer]
-        return make(usual if learning_rate is None else learning_rate)
+            return make(learning_rate)
+        given = {} if learning_rate is None else {"learning_rate": learning_rate}
+        return make(**{**usual, **given})
     found = optimizer() if callable(optimizer) else optimizer
     if not isinstance(found, Optimizer):
         raise value_error(
             f"The given object is not an Optimizer instance. Given: {found!r}",
-            expected=f"an Optimizer, a function that returns one, or one of {sorted(_VERSION_2)}",
+            expected=f"an Optimizer, a function that returns one, or one of {sorted(_BY_NAME)}",
             received=type(found).__name__,
         )
     return found
@@ -81,12 +76,12 @@ def get_optimizer_by_name(
 
 def _suggestion(name: str) -> str | None:
     """Returns `did you mean ...?`, ignoring case and the suffix 'Optimizer', or None."""
-    lower = {known.lower(): known for known in _VERSION_2}
+    lower = {known.lower(): known for known in _BY_NAME}
     lower["gradientdescent"] = "SGD"
     wanted = name.lower().removesuffix("optimizer")
     if wanted in lower:
         return f"did you mean {lower[wanted]!r}?"
-    return did_you_mean(name, _VERSION_2)
+    return did_you_mean(name, _BY_NAME)
 
 
 __all__ = ["get_optimizer_by_name"]

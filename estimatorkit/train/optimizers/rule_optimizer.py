@@ -24,7 +24,8 @@ class RuleOptimizer(Optimizer):
 
     Args:
         use_locking, name: see `Optimizer`.
-        hyperparameters: numbers, tensors or callables, by name.
+        hyperparameters: numbers, tensors or callables, by the rule's names or those of the
+            constructor's arguments: `locals()` of a constructor that takes them.
         initial: the initial values of slots; 0 by default.
         suffixes: the suffixes of the slots' names; `name` by default.
     """
@@ -40,7 +41,12 @@ class RuleOptimizer(Optimizer):
     ) -> None:
         super().__init__(use_locking, name)
         self._rule = rule
-        self._hyperparameters = dict(hyperparameters)
+        self._hyperparameters = {
+            name: hyperparameters[each]
+            for name in rule.hyperparameters
+            for each in (name, f"{name}_regularization_strength")
+            if each in hyperparameters
+        }
         self._initial = dict(initial or {})
         self._suffixes = dict(suffixes or {})
         self._tensors: dict[str, Tensor] = {}

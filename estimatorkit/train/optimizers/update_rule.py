@@ -21,13 +21,14 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.registry import Case
 from estimatorkit.core.shapes import differ
-from estimatorkit.runtime import host_tuning
-from estimatorkit.runtime.sharded_rows import ShardedRows, on_own_rows
+from estimatorkit.runtime.xla import host_tuning
+from estimatorkit.runtime.xla.sharded_rows import ShardedRows, on_own_rows
 from estimatorkit.train.optimizers.deduplicate_slices import distinct
 
 Rows = tuple[float, ...]
+SparseRows = Literal["touched", "every", "every slot", "added", "none"]
 
-# The example's initial state: two rows of one number, and slots of 0.5, 0.25, 0.125.
+# The example's initial state: two rows of equal numbers, and slots of 0.5, 0.25, 0.125.
 _EXAMPLE_VALUE = np.array([[1.0], [-2.0]], np.float32)
 _EXAMPLE_GRADIENT = np.array([[0.3], [-0.7]], np.float32)
 
@@ -53,7 +54,7 @@ class UpdateRule:
     kernel: Callable[..., tuple[Any, ...]]
     slots: tuple[str, ...]
     example: tuple[Mapping[str, float], tuple[Rows, ...]]
-    sparse_rows: Literal["touched", "every", "every slot", "added", "none"] = "touched"
+    sparse_rows: SparseRows = "touched"
 
     @functools.cached_property
     def hyperparameters(self) -> tuple[str, ...]:
@@ -155,23 +156,43 @@ def _no_outputs(inputs: Any, attrs: Any) -> list[Any]:
     return []
 
 
-def registered(rule: UpdateRule) -> UpdateRule:
-    """Registers a rule's ops."""
-    ops = [("Apply", rule.dense, False)]
-    if rule.sparse_rows != "none":
-        ops.append(("SparseApply", rule.sparse, True))
-    for prefix, kernel, sparse in ops:
-        registry.register(
-            prefix + rule.name,
-            kernel,
-            infer=_no_outputs,
-            gradient=None,
-            updates=tuple(range(1 + len(rule.slots))),
-            pure=False,
-            takes_shards=sparse,
-            cases=functools.partial(rule.cases, sparse),
+def update_rule(
+    name: str,
+    slots: Sequence[str] | None = None,
+    *,
+    example: tuple[Mapping[str, float], tuple[Rows, ...]],
+    sparse_rows: SparseRows = "touched",
+) -> Callable[[Callable[..., tuple[Any, ...]]], UpdateRule]:
+    """Makes a rule of a kernel, and registers its ops.
+
+    Args:
+        name, example, sparse_rows: see `UpdateRule`.
+        slots: the slots' names; those of the kernel's arguments after the first two by default.
+    """
+
+    def decorate(kernel: Callable[..., tuple[Any, ...]]) -> UpdateRule:
+        parameters = inspect.signature(kernel).parameters.values()
+        own = [each.name for each in parameters if each.kind is not each.KEYWORD_ONLY][2:]
+        rule = UpdateRule(
+            name, kernel, tuple(own if slots is None else slots), example, sparse_rows
         )
-    return rule
+        ops = [("Apply", rule.dense, False)]
+        if sparse_rows != "none":
+            ops.append(("SparseApply", rule.sparse, True))
+        for prefix, step, sparse in ops:
+            registry.register(
+                prefix + name,
+                step,
+                infer=_no_outputs,
+                gradient=None,
+                updates=tuple(range(1 + len(rule.slots))),
+                pure=False,
+                takes_shards=sparse,
+                cases=functools.partial(rule.cases, sparse),
+            )
+        return rule
+
+    return decorate
 
 
-__all__ = ["UpdateRule", "registered"]
+__all__ = ["UpdateRule", "update_rule"]

@@ -22,10 +22,10 @@ from estimatorkit.core.tensor import Operation
 from estimatorkit.ops.queues.queue_resource import component
 from estimatorkit.ops.queues.queues import host_queue
 from estimatorkit.ops.queues.readers import host_reader
-from estimatorkit.runtime.batched_executor import BatchedExecutor
-from estimatorkit.runtime.columns import stack
-from estimatorkit.runtime.executor import State
+from estimatorkit.runtime.local_state import LocalState
 from estimatorkit.runtime.plan import make_plan, needed_operations
+from estimatorkit.runtime.steps.batched_executor import BatchedExecutor
+from estimatorkit.runtime.steps.columns import stack
 
 LARGEST = 64
 """Elements of a block."""
@@ -35,19 +35,19 @@ _FILES = frozenset({"ReadFile"})
 """Operations that are not pure, but may run ahead."""
 
 
-def _records(op: Operation, state: State) -> list[tuple[Any, ...]]:
+def _records(op: Operation, state: LocalState) -> list[tuple[Any, ...]]:
     reader = host_reader(state, op.attrs["reader"])
     read = reader.read(op.attrs["queue"], LARGEST, state)
     return [tuple(np.array(each, object) for each in record) for record in read]
 
 
-def _elements(op: Operation, state: State) -> list[tuple[Any, ...]]:
+def _elements(op: Operation, state: LocalState) -> list[tuple[Any, ...]]:
     queue = host_queue(state, op.attrs["queues"][0])
     first = queue.dequeue(1, state)
     return [*first, *queue.take_at_once(LARGEST - 1)]
 
 
-_SOURCES: dict[str, Callable[[Operation, State], list[tuple[Any, ...]]]] = {
+_SOURCES: dict[str, Callable[[Operation, LocalState], list[tuple[Any, ...]]]] = {
     "ReaderReadV2": _records,
     "QueueDequeueV2": _elements,
 }
@@ -62,7 +62,7 @@ class EnqueueBlocks:
         source: the operation that gives the elements which it depends on.
     """
 
-    def __init__(self, state: State, enqueue: Operation, source: Operation) -> None:
+    def __init__(self, state: LocalState, enqueue: Operation, source: Operation) -> None:
         self._state = state
         self._source = source
         self._queue = enqueue.attrs["queues"][0]
@@ -78,7 +78,7 @@ class EnqueueBlocks:
         """The blocks of an operation that puts one element into a queue, if it makes the element of
         one record of a reader, or of one element of another queue, and of nothing that changes."""
         state = getattr(session, "state", None)
-        if type(state) is not State or enqueue.type != _ENQUEUE or enqueue.control_inputs:
+        if type(state) is not LocalState or enqueue.type != _ENQUEUE or enqueue.control_inputs:
             return None
         if len(enqueue.attrs["queues"]) != 1:
             return None
@@ -100,7 +100,7 @@ class EnqueueBlocks:
         except OpError:
             if len(taken) == 1:
                 raise
-            for row in taken:  # all before the one that fails
+            for row in taken:  # all before the failing one
                 self._enqueue([row])
         self._state.raise_if_cancelled()
 
@@ -124,7 +124,7 @@ def _row(column: Any, row: int) -> Any:
 
 def _may_run_ahead(op: Operation) -> bool:
     row = registry.lookup(op.type)
-    known = row.pure or row.random or op.type in _FILES
+    known = row.semantics.pure or row.semantics.random or op.type in _FILES
     stateless = not any(tensor.dtype is resource for tensor in op.inputs)
-    fixed = row.role not in (Role.READ, Role.PLACEHOLDER) and "functions" not in op.attrs
+    fixed = row.semantics.role not in (Role.READ, Role.PLACEHOLDER) and "functions" not in op.attrs
     return known and stateless and fixed

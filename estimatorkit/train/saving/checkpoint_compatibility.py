@@ -56,7 +56,7 @@ def with_wholes(items: Mapping[str, Item]) -> dict[str, Item]:
     parts: dict[str, dict[str, Variable]] = {}
     for name, item in items.items():
         whole = _name_of_whole(name, item) if isinstance(item, Variable) else None
-        result[whole or name] = item  # for a whole, reserves its position
+        result[whole or name] = item  # reserves the position for the whole variable
         if whole is not None and isinstance(item, Variable):
             parts.setdefault(whole, {})[name] = item
     for whole, found in parts.items():

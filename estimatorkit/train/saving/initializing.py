@@ -21,6 +21,7 @@ from estimatorkit.logger import logger
 from estimatorkit.ops.files.checkpoint_ops import RESTORE, restore_v2
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 from estimatorkit.ops.variables.variable_collections import global_variables, trainable_variables
+from estimatorkit.ops.variables.variable_scope import partitioned_variables
 from estimatorkit.storage.checkpoint import locate_checkpoint, read_contents
 from estimatorkit.storage.checkpoint_manifest import TensorEntry
 from estimatorkit.train.saving.vocabulary_change import VocabInfo, changed_value
@@ -171,9 +172,7 @@ class _Source:
 
 def _variables(graph: Graph) -> dict[str, Parts]:
     """Returns the graph's variables by name, partitioned ones as wholes."""
-    wholes: dict[str, PartitionedVariable] = (
-        {} if graph.variable_store is None else graph.variable_store.partitioned
-    )
+    wholes = {each.name: each for each in partitioned_variables(graph)}
     parts = {part for whole in wholes.values() for part in whole}
     single = {v.op.name: v for v in global_variables() if v not in parts}
     return {**single, **wholes}
@@ -215,7 +214,7 @@ def warm_start(
             )
     for name, variable in list(chosen.items()):
         ids = getattr(variable, "row_ids", None)
-        if ids is not None:  # rows without their ids are worth nothing
+        if ids is not None:  # rows are worthless without their ids
             chosen[ids.op.name] = ids
             if name in previous:
                 previous.setdefault(ids.op.name, f"{previous[name].rpartition('/')[0]}/ids")

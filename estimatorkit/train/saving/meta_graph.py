@@ -192,7 +192,7 @@ def write_collection(made: Any, key: str, items: Sequence[Any], scope: str = "")
         return
     from tensorboard.compat.proto.meta_graph_pb2 import CollectionDef
 
-    if scope and key not in COLLECTION_READERS:  # whose items know whether they are in it
+    if scope and key not in COLLECTION_READERS:  # its items know whether they are included
         items = [item for item in items if str(getattr(item, "name", "")).startswith(scope)]
     collection = CollectionDef()
     are_variables = key in _VARIABLES and all(isinstance(item, Variable) for item in items)

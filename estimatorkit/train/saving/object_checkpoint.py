@@ -144,7 +144,7 @@ class Checkpoint:
         """Increments `save_counter`, from 0 if uninitialized, and returns it."""
         with session.graph.as_default():
             counter = self.save_counter
-        if not session.state.is_initialized(counter.op.name):
+        if session.state.uninitialized([counter.op.name]):
             session.run(counter.initializer)
         return int(session.run(self._count))
 
@@ -192,7 +192,7 @@ class _ObjectGraph:
 def saver_of_objects(root: Checkpoint) -> Saver:
     """Returns a Saver of the objects that a `Checkpoint` holds now, under its keys.
 
-    What it saves, `Checkpoint.restore` reads.
+    `Checkpoint.restore` reads what it saves.
     """
     nodes = walk(root, get_default_graph())
     items: dict[str, Item] = {node.key: node.value for node in nodes if node.key}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estimatorkit.core.builtin_ops import group, identity, placeholder_with_default
+from estimatorkit.core.builtin_ops import group, identity
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import value_error
@@ -22,7 +22,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variable_options import SaveSliceInfo
 from estimatorkit.core.variables import Variable
 from estimatorkit.logger import logger
-from estimatorkit.ops.array.array import reshape
+from estimatorkit.ops.array.array import placeholder_with_default, reshape
 from estimatorkit.ops.files.checkpoint_ops import parse_spec, restore_v2, save_v2
 from estimatorkit.ops.tables.mutable_tables import TableContent, content_restored_by
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable, whole_of

@@ -145,7 +145,7 @@ class Saver:
         self._filename = filename
         self._operations: dict[str, str] = {}  # their names, by field of `SaverDef`
         self._managers: dict[tuple[str, str | None], CheckpointRotation] = {}
-        self._given: dict[str, str] = {}  # how the program wrote a checkpoint's path
+        self._given: dict[str, str] = {}  # the checkpoint's path as the program gave it
         self._items: dict[str, Item] | None = None
         self._saving = threading.RLock()  # saves in order of steps
         if saver_def is not None and saver_def.restore_op_name:
@@ -632,7 +632,7 @@ def _whole(name: str, parts: Sequence[Any]) -> PartitionedVariable:
     """The partitioned variable whose parts are listed.
 
     Raises:
-        ValueError: an item is no part of one, or they do not cover it.
+        ValueError: an item is not part of one, or they do not cover it.
     """
     for part in parts:
         if not isinstance(part, Variable) or part.save_slice_info is None:

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as tf
+from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.core.errors import OpError
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
-from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 
 RNG = np.random.RandomState(0)
 X = RNG.randn(512, 4).astype(np.float32)

@@ -45,7 +45,7 @@ def test_errors(name: str) -> None:
     assert got["class"] == golden["class"], got
 
 
-def test_unknown_dimensions_are_dimensions_for_version_1() -> None:
+def test_version_1_dimensions() -> None:
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [None, 3])
     assert x.shape[0].value is None
@@ -59,7 +59,7 @@ def test_unknown_dimensions_are_dimensions_for_version_1() -> None:
     assert first_dimension(x) is None  # in a module that has not imported compat.v1
 
 
-def test_dimensions() -> None:
+def test_dimension_arithmetic() -> None:
     known, unknown = tf.Dimension(12), tf.Dimension(None)
     assert (known * 2 + 1).value == 25
     assert (100 // known).value == 8
@@ -76,7 +76,7 @@ def test_dimensions() -> None:
         tf.Dimension(-1)
 
 
-def test_static_shapes_look_through_casts_and_identities() -> None:
+def test_constant_value_through_cast_and_identity() -> None:
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [10, None])
         assert tf.zeros([tf.identity(tf.shape(x)[0])]).shape.as_list() == [10]
@@ -88,9 +88,7 @@ def test_static_shapes_look_through_casts_and_identities() -> None:
 @pytest.mark.parametrize(
     ("lengths", "axis", "ends"), [([-1, 1], 1, [3]), ([1, -1, 1], 1, [1, 3]), ([-1, 0], 0, [2])]
 )
-def test_split_fills_in_the_length_of_a_dimension_known_at_run_time(
-    lengths: list[int], axis: int, ends: list[int]
-) -> None:
+def test_split_infers_length_at_run_time(lengths: list[int], axis: int, ends: list[int]) -> None:
     values = np.arange(8).reshape(2, 4)
     fed = tf.placeholder_with_default(values, [None, None])
     with tf.Session() as session:
@@ -99,7 +97,7 @@ def test_split_fills_in_the_length_of_a_dimension_known_at_run_time(
         np.testing.assert_array_equal(part, expected)
 
 
-def test_an_index_out_of_range_in_a_branch_that_is_not_taken_is_no_error() -> None:
+def test_index_out_of_range_in_untaken_branch() -> None:
     given = tf.placeholder(tf.float32, [None])
     third = tf.cond(tf.size(given) > 2, lambda: given[2], lambda: tf.constant(-1.0))
     with tf.Session() as session:
@@ -109,7 +107,7 @@ def test_an_index_out_of_range_in_a_branch_that_is_not_taken_is_no_error() -> No
 
 @pytest.mark.parametrize("sizes", [(-1, 1, 1), (1, -1, 1), (2, 1, -1), (0, 4, 0), (4, 0, -1)])
 @pytest.mark.parametrize("known", [True, False])
-def test_computed_lengths_may_leave_a_rest(sizes: Any, known: bool) -> None:
+def test_computed_split_sizes_may_infer_one(sizes: Any, known: bool) -> None:
     values = np.arange(4.0)
     x = tf.placeholder(tf.float64, [4] if known else [None])
     lengths = tf.placeholder(tf.int32, [3])
@@ -121,7 +119,7 @@ def test_computed_lengths_may_leave_a_rest(sizes: Any, known: bool) -> None:
         np.testing.assert_array_equal(ours, expected)
 
 
-def test_rows_without_elements_have_gradients() -> None:
+def test_gradients_of_empty_rows() -> None:
     x = tf.placeholder(tf.float64, [2, 0])
     array = tf.TensorArray(tf.float64, 2).unstack(tf.tanh(x))
     parts = tf.dynamic_partition(x, [1, 0], 2)
@@ -151,9 +149,7 @@ def test_static_shapes_of_unknown_tensors() -> None:
 @pytest.mark.parametrize("shape", [(), (0,), (3,)])
 @pytest.mark.parametrize("axis", [None, []])
 @pytest.mark.parametrize("keepdims", [True, False])
-def test_logsumexp_of_a_constant_has_the_shape_of_a_sum(
-    shape: Any, axis: Any, keepdims: bool
-) -> None:
+def test_logsumexp_of_constant_has_shape_of_sum(shape: Any, axis: Any, keepdims: bool) -> None:
     values = np.ones(shape, np.float32)
     found = tf.reduce_logsumexp(tf.constant(values), axis, keepdims)
     total = np.exp(values).sum(() if axis == [] else None, keepdims=keepdims)
@@ -162,7 +158,7 @@ def test_logsumexp_of_a_constant_has_the_shape_of_a_sum(
         assert session.run(found).shape == np.shape(total)
 
 
-def test_second_gradients_of_parts_without_rows() -> None:
+def test_second_gradient_of_empty_partition() -> None:
     x = tf.constant([1.0, 2.0, 3.0, 4.0])
     places = tf.dynamic_partition(tf.range(4), [2, 1, 2, 1], 3)  # none is in the first
     parts = [2 * each for each in tf.dynamic_partition(x, [2, 1, 2, 1], 3)]
@@ -177,7 +173,7 @@ def test_second_gradients_of_parts_without_rows() -> None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_nothing_may_be_divided_by_zero(known: bool) -> None:
+def test_empty_divided_by_zero(known: bool) -> None:
     nothing, zero = np.zeros([0], np.int32), np.zeros([1], np.int32)
     make = tf.constant if known else lambda value: tf.placeholder_with_default(value, [None])
     x, y = make(nothing), make(zero)

@@ -1,4 +1,4 @@
-"""What `AllReduce` sends: sums of all arrays, in as few messages as their sizes allow."""
+"""`AllReduce` sums all arrays in as few messages as their sizes allow."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def reduced(*values: Any) -> list[Any]:
     ids=["small ones", "of two types", "large ones alone", "full", "halves", "empty", "none"],
     quick=3,
 )
-def test_arrays_travel_together(
-    lengths: Sequence[int], dtypes: str, messages: list[list[int]]
-) -> None:
+def test_arrays_are_batched(lengths: Sequence[int], dtypes: str, messages: list[list[int]]) -> None:
     pairs = zip(lengths, dtypes, strict=True)
     values = [np.arange(2 * length).astype(dtype).reshape(2, -1) for length, dtype in pairs]
     assert _messages([each[0] for each in values]) == messages
@@ -50,7 +48,7 @@ def test_arrays_travel_together(
             np.testing.assert_array_equal(other, value.sum(0))
 
 
-def test_shapes_are_kept() -> None:
+def test_shapes_are_preserved() -> None:
     values = [np.ones((2, 3, 4), np.float32), np.ones(2, np.float32), np.ones((2, 1), np.float32)]
     found = jax.vmap(reduced, axis_name=AXIS)(*values)
     assert [each.shape for each in found] == [each.shape for each in values]

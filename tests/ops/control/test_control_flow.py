@@ -1,4 +1,4 @@
-"""Branches, loops and functions over elements: values, state, gradients, host and device.
+"""Branches, loops and map functions: values, state, gradients, host and device.
 
 Rows `If`, `While`, `Scan` and `Call` hold functions, so no case in the registry can show them.
 """
@@ -44,7 +44,7 @@ def check_slopes(y: tf.Tensor, x: tf.Tensor, at: float, twice: bool = True) -> N
 # -- cond
 
 
-def test_only_the_chosen_branch_runs() -> None:
+def test_only_chosen_branch_runs() -> None:
     count = tf.Variable(0)
     p = tf.placeholder(tf.bool, [])
     result = tf.cond(p, lambda: count.assign_add(1), lambda: count.assign_sub(10))
@@ -57,7 +57,7 @@ def test_only_the_chosen_branch_runs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [3.0, -2.0])
-def test_gradients_of_cond(at: float) -> None:
+def test_cond_gradients(at: float) -> None:
     x = tf.placeholder(tf.float64, [])
     w = tf.Variable(np.float64(2.0))
     y = tf.cond(x > 0, lambda: w * x * x * x, lambda: tf.exp(-x))
@@ -68,7 +68,7 @@ def test_gradients_of_cond(at: float) -> None:
         assert session.run(of_w, {x: at}) == (at**3 if at > 0 else 0.0)
 
 
-def test_structures_and_operations_come_back() -> None:
+def test_cond_returns_structures_and_operations() -> None:
     v = tf.Variable(1.0)
     p = tf.placeholder(tf.bool, [])
     pair = tf.cond(p, lambda: {"a": v + 1.0, "b": (v, 3)}, lambda: {"a": v, "b": (v * 2.0, 4)})
@@ -83,7 +83,7 @@ def test_structures_and_operations_come_back() -> None:
         assert session.run(v) == 5.0
 
 
-def test_strings_and_shapes_by_branch() -> None:
+def test_cond_of_strings_and_differing_shapes() -> None:
     p = tf.placeholder(tf.bool, [])
     x = tf.placeholder(tf.float64, [])
     word = tf.cond(p, lambda: tf.constant("yes"), lambda: tf.constant("no"))
@@ -96,7 +96,7 @@ def test_strings_and_shapes_by_branch() -> None:
         assert (values.tolist(), found) == ([4.0, 4.0, 4.0], 12.0)
 
 
-def test_variables_made_inside_belong_to_the_graph(graph: Graph) -> None:
+def test_variables_created_in_branch_belong_to_graph(graph: Graph) -> None:
     x = tf.placeholder(tf.float32, [])
     with tf.variable_scope("s"):
         y = tf.cond(
@@ -112,7 +112,7 @@ def test_variables_made_inside_belong_to_the_graph(graph: Graph) -> None:
         assert session.run([y, slope], {x: 2.0}) == [6.0, 2.0]
 
 
-def test_mistakes_with_cond() -> None:
+def test_cond_errors() -> None:
     p = tf.placeholder(tf.bool, [])
     with pytest.raises(TypeError, match="must not be a Python bool"):
         tf.cond(True, lambda: 1, lambda: 2)
@@ -152,7 +152,7 @@ def power(x: Any, count: Any) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 5])
-def test_gradients_of_a_loop(count: int) -> None:
+def test_while_loop_gradients(count: int) -> None:
     x = tf.placeholder(tf.float64, [])
     n = tf.placeholder(tf.int32, [])
     y = power(x, n)
@@ -164,7 +164,7 @@ def test_gradients_of_a_loop(count: int) -> None:
     assert got == pytest.approx([1.5**k, k * 1.5**count, k * count * 1.5 ** (count - 1)])
 
 
-def test_a_loop_is_one_xla_call_and_one_compilation() -> None:
+def test_loop_is_one_call_and_one_compilation() -> None:
     x = tf.placeholder(tf.float32, [])
     n = tf.placeholder(tf.int32, [])
     y = power(x, n)
@@ -176,7 +176,7 @@ def test_a_loop_is_one_xla_call_and_one_compilation() -> None:
 
 
 @pytest.mark.slow
-def test_long_loops_are_differentiated() -> None:
+def test_gradients_of_long_loops() -> None:
     """More steps than checkpoints: 3000 of a rotation, whose derivative is known."""
     angle = tf.placeholder(tf.float64, [])
 
@@ -192,7 +192,7 @@ def test_long_loops_are_differentiated() -> None:
     assert found == pytest.approx(-3000 * np.sin(3.0))
 
 
-def test_loops_with_state_and_structures() -> None:
+def test_loop_state_and_structures() -> None:
     total = tf.Variable(0.0)
 
     def body(pair: Any) -> Any:
@@ -218,7 +218,7 @@ def test_maximum_iterations_and_back_prop() -> None:
 
 
 @pytest.mark.slow
-def test_values_that_grow() -> None:
+def test_growing_values() -> None:
     grown = tf.while_loop(
         lambda v: tf.reduce_sum(v) < 10.0,
         lambda v: tf.concat([v, v], 0),
@@ -236,7 +236,7 @@ def test_values_that_grow() -> None:
         assert session.run([y, tf.gradients(y, x)[0]], {x: 3.0}) == [45.0, 30.0]
 
 
-def test_host_work_in_a_loop() -> None:
+def test_host_operations_in_loop() -> None:
     words = tf.constant(["a", "b", "c"])
     seen: list[int] = []
 
@@ -256,7 +256,7 @@ def test_host_work_in_a_loop() -> None:
 
 
 @pytest.mark.slow
-def test_random_numbers_in_a_loop_repeat_by_seed() -> None:
+def test_random_numbers_in_loop_follow_seed() -> None:
     tf.set_random_seed(7)
     drawn = tf.map_fn(lambda e: e + tf.random_uniform([]), tf.zeros([4]))
     runs = []
@@ -267,7 +267,7 @@ def test_random_numbers_in_a_loop_repeat_by_seed() -> None:
     assert len(set(np.ravel(runs[0]).tolist())) == 8
 
 
-def test_mistakes_with_loops() -> None:
+def test_loop_errors() -> None:
     with pytest.raises(TypeError, match="'cond' must be callable"):
         tf.while_loop(1, lambda i: i, [0])
     with pytest.raises(ValueError, match="'loop_vars' must be provided"):
@@ -284,7 +284,7 @@ def test_mistakes_with_loops() -> None:
 
 
 @pytest.mark.slow
-def test_a_tensor_array_collects_in_a_loop() -> None:
+def test_tensor_array_in_loop() -> None:
     x = tf.placeholder(tf.float64, [3])
     array = tf.TensorArray(tf.float64, size=4)
     _, filled = tf.while_loop(
@@ -324,7 +324,7 @@ def test_tensor_array_methods() -> None:
 
 
 @pytest.mark.parametrize("shape", [[2], [None]])
-def test_a_tensor_array_of_fewer_rows_keeps_its_size(shape: list[int | None]) -> None:
+def test_partially_written_tensor_array_keeps_size(shape: list[int | None]) -> None:
     rows = tf.placeholder_with_default([1, 2], shape)
     array = tf.TensorArray(tf.int32, 3).unstack(rows)
     with tf.Session() as session:
@@ -336,7 +336,7 @@ def test_a_tensor_array_of_fewer_rows_keeps_its_size(shape: list[int | None]) ->
             session.run(tf.TensorArray(tf.int32, 1).unstack(rows).stack())
 
 
-def test_map_fn_refuses_elements_of_different_lengths() -> None:
+def test_map_fn_refuses_unequal_lengths() -> None:
     with pytest.raises(ValueError, match="Dimensions are not compatible"):
         tf.map_fn(lambda pair: pair[0], (tf.zeros([2]), tf.zeros([3])), dtype=tf.float32)
 
@@ -344,7 +344,7 @@ def test_map_fn_refuses_elements_of_different_lengths() -> None:
 # -- functions over elements
 
 
-def test_functions_over_elements_equal_numpy() -> None:
+def test_map_functions_match_numpy() -> None:
     values = np.random.default_rng(0).normal(size=(5, 3))
     x = tf.constant(values)
     results = [
@@ -369,7 +369,7 @@ def test_functions_over_elements_equal_numpy() -> None:
 
 
 @pytest.mark.slow
-def test_gradients_through_scan_twice() -> None:
+def test_second_gradients_of_scan() -> None:
     x = tf.placeholder(tf.float64, [])
     y = tf.reduce_sum(
         tf.scan(lambda a, e: tf.sin(a * x) + e, tf.constant(np.arange(4, dtype=np.float64)))
@@ -386,7 +386,7 @@ def test_map_over_strings() -> None:
 
 
 @pytest.mark.slow
-def test_nesting() -> None:
+def test_nested_control_flow() -> None:
     """A branch in a loop in a function of elements, differentiated."""
     x = tf.placeholder(tf.float64, [])
 
@@ -403,7 +403,8 @@ def test_nesting() -> None:
     check_slopes(y, x, 1.3)
 
 
-def test_integers_in_a_loop_that_is_differentiated() -> None:
+@pytest.mark.slow
+def test_integers_in_differentiated_loop() -> None:
     functions = (tf.mod, tf.truncatemod, tf.maximum, tf.minimum, tf.floordiv, tf.pow)
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [])

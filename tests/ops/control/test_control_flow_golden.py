@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
 from tests.golden.snippets_control_flow import ARRAYS, FUNCTIONS, GRAPHS, REFUSALS, STATE
@@ -74,11 +74,11 @@ def test_functions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_what_is_refused(name: str) -> None:
+def test_errors(name: str) -> None:
     assert_same(run(REFUSALS[name]), GOLDEN["refusals"][name])
 
 
-def test_a_condition_reads_what_the_body_assigns() -> None:
+def test_condition_reads_assignments_of_body() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.get_variable("v", initializer=1.0)
 
@@ -93,7 +93,7 @@ def test_a_condition_reads_what_the_body_assigns() -> None:
 
 
 @pytest.mark.slow
-def test_reads_between_assignments_all_count_for_the_gradient() -> None:
+def test_gradient_of_reads_between_assignments() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.get_variable("v", initializer=1.0)
 
@@ -108,7 +108,7 @@ def test_reads_between_assignments_all_count_for_the_gradient() -> None:
         np.testing.assert_allclose(session.run([product, gradient]), [128, 112])
 
 
-def test_a_case_of_one_false_predicate_raises() -> None:
+def test_case_with_single_false_predicate_raises() -> None:
     only = tf.case([(tf.constant(False), lambda: tf.constant(3))])
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="None of"):
         session.run(only)

@@ -1,4 +1,4 @@
-"""Functions as operations and gradients of one's own: `Defun`, `custom_gradient`, overrides."""
+"""Functions as operations and custom gradients: `Defun`, `custom_gradient`, overrides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def graph() -> Iterator[Graph]:
         yield current
 
 
-def test_a_function_is_traced_once_and_differentiated() -> None:
+def test_function_is_traced_once_and_differentiated() -> None:
     @Defun(tf.float64, tf.float64, func_name="Scaled")
     def scaled(x, y):  # type: ignore[no-untyped-def]
         return tf.tanh(x) * y
@@ -47,7 +47,7 @@ def test_a_function_is_traced_once_and_differentiated() -> None:
     assert y.name == "Scaled_5:0"
 
 
-def test_gradients_given_to_defun() -> None:
+def test_defun_gradient_functions() -> None:
     @Defun(tf.float32, tf.float32)
     def backward(x, dy):  # type: ignore[no-untyped-def]
         return dy * 100.0 + x * 0.0
@@ -69,7 +69,7 @@ def test_gradients_given_to_defun() -> None:
 
 
 @pytest.mark.slow
-def test_custom_gradient_at_the_top_and_in_a_loop() -> None:
+def test_custom_gradient_at_top_level_and_in_loop() -> None:
     @tf.custom_gradient
     def doubled(v):  # type: ignore[no-untyped-def]
         return v * 2.0, lambda dy: dy * 7.0
@@ -87,7 +87,7 @@ def _guided(op: Any, dy: Any) -> Any:
     return tf.where(dy > 0, dy, tf.zeros_like(dy)) * tf.cast(op.outputs[0] > 0, dy.dtype)
 
 
-def test_gradients_are_overridden_by_type(graph: Graph) -> None:
+def test_gradient_override_map(graph: Graph) -> None:
     x = tf.placeholder(tf.float32, [3])
     with graph.gradient_override_map({"Relu": "TestsOnlyGuided", "Sign": "Identity"}):
         guided, signs = tf.nn.relu(x), tf.sign(x)
@@ -117,7 +117,7 @@ def test_hessians() -> None:
     np.testing.assert_allclose(matrix, expected)
 
 
-def test_a_jax_function_is_an_operation() -> None:
+def test_jax_function_is_an_operation() -> None:
     """The row `JaxFunction`."""
     import jax.numpy as jnp
 
@@ -133,7 +133,7 @@ def test_a_jax_function_is_an_operation() -> None:
     np.testing.assert_allclose(found, np.cos(given), rtol=1e-6)
 
 
-def test_what_a_jax_function_cannot_take() -> None:
+def test_jax_function_errors() -> None:
     with tf.Graph().as_default():
         anything, words = tf.placeholder(tf.float32, name="anything"), tf.constant(["a"])
         with pytest.raises(ValueError, match=r"rank of anything:0(?s:.*)set_shape"):
@@ -142,7 +142,7 @@ def test_what_a_jax_function_cannot_take() -> None:
             tf.jax_function(lambda x: x, words)
 
 
-def test_a_lambda_is_recomputed() -> None:
+def test_recompute_grad_of_lambda() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.constant(2.0)
         y = tf.recompute_grad(lambda each: each**3)(x)

@@ -1,4 +1,4 @@
-"""Scans against `lax.scan`: values, derivatives, and where the gradients of weights are made."""
+"""Scans against `lax.scan`: values, derivatives, and where weight gradients are computed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax import lax
 
 import estimatorkit as tf
 from estimatorkit.ops.control import scan_vjp as scans
-from estimatorkit.runtime.collected_faults import scan_counts
+from estimatorkit.runtime.xla.collected_faults import scan_counts
 
 rng = np.random.default_rng(5)
 RECURRENT = jnp.asarray(rng.normal(size=(3, 3)) * 0.5, jnp.float32)
@@ -98,7 +98,7 @@ def carried_shapes(run: Callable[..., Any]) -> list[tuple[int, ...]]:
     ]
 
 
-def test_gradients_of_weights_leave_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weight_gradients_leave_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     assert carried_shapes(theirs).count(INPUT.shape) == 1
     assert INPUT.shape not in carried_shapes(ours)
     monkeypatch.setattr(scans, "_MOST_BYTES", 0)  # too much to keep: summed in the loop
@@ -106,7 +106,7 @@ def test_gradients_of_weights_leave_the_loop(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.slow
-def test_scans_in_scans() -> None:
+def test_nested_scans() -> None:
     def nested(run: Callable[..., Any]) -> Callable[..., Any]:
         def both(recurrent: Any, weights: Any, bias: Any, start: Any, elements: Any) -> Any:
             def outer(carried: Any, scale: Any) -> Any:
@@ -127,7 +127,7 @@ def test_scans_in_scans() -> None:
 
 
 @pytest.mark.slow
-def test_a_weight_that_is_read_changed_or_transposed_inside() -> None:
+def test_weight_read_changed_or_transposed_inside() -> None:
     """Products with variables, with constants and with what the loop itself changes."""
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.Variable(np.asarray(RECURRENT))

@@ -82,7 +82,7 @@ def compiled() -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", COUNTS)
-def test_derivatives_of_every_filling(compiled: Any, count: int) -> None:
+def test_derivatives_for_every_checkpoint_layout(compiled: Any, count: int) -> None:
     found, expected = compiled(count), derivatives(loss_of(unrolled), count)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
@@ -117,7 +117,7 @@ def test_checkpoints_are_spread_evenly() -> None:
 
 
 @pytest.mark.slow
-def test_loops_in_loops() -> None:
+def test_nested_loops() -> None:
     """The inner loop's number of steps grows with the outer one's."""
 
     def inner(weight: Any, x: Any, count: Any) -> Any:
@@ -153,7 +153,7 @@ def test_loops_in_loops() -> None:
 
 
 @pytest.mark.slow
-def test_a_third_derivative() -> None:
+def test_third_derivative() -> None:
     """Of the power that a loop of squares gives; traced, as XLA takes 15 seconds to compile it."""
 
     def power(x: Any) -> Any:
@@ -168,7 +168,7 @@ def test_a_third_derivative() -> None:
     np.testing.assert_allclose(second(1.2), 32 * 31 * 1.2**30, rtol=1e-9)
 
 
-def test_a_condition_that_depends_on_what_is_computed() -> None:
+def test_data_dependent_condition() -> None:
     """The number of steps is known only at the end: Newton's method for a square root."""
 
     def root(x: Any) -> Any:
@@ -187,7 +187,7 @@ def test_a_condition_that_depends_on_what_is_computed() -> None:
 
 
 @pytest.mark.slow
-def test_arrays_that_are_only_written_are_not_kept() -> None:
+def test_write_only_arrays_are_not_saved() -> None:
     """Their gradient is right though no checkpoint of them is there."""
 
     def written(x: Any, marked: bool) -> Any:
@@ -218,7 +218,7 @@ def test_arrays_that_are_only_written_are_not_kept() -> None:
 
 
 @pytest.mark.slow
-def test_integers_and_booleans_ride_along() -> None:
+def test_integers_and_booleans_in_state() -> None:
     def run(x: Any) -> Any:
         return while_loop(
             lambda _, values: values[0] < 4,
@@ -236,7 +236,7 @@ def test_integers_and_booleans_ride_along() -> None:
     assert float(jax.grad(lambda x: run(x)[2])(jnp.asarray(1.5))) == pytest.approx(4 * 64 * 1.5**3)
 
 
-def test_the_number_of_checkpoints_follows_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoint_count_depends_on_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """64 MiB of them, but at least `_FEWEST` and at most `_MOST`."""
     monkeypatch.setattr(loops, "_FEWEST", 16)
     monkeypatch.setattr(loops, "_MOST", 1024)
@@ -252,7 +252,7 @@ def test_the_number_of_checkpoints_follows_their_size(monkeypatch: pytest.Monkey
     assert seen == [1024, 16, 64, 1024]
 
 
-def test_memory_does_not_grow_with_the_steps() -> None:
+def test_memory_does_not_grow_with_steps() -> None:
     """The compiled gradient is one program for any number of steps."""
     calls = 0
 

@@ -1,4 +1,4 @@
-"""Print, Assert, check_numerics, assertions and py_func: what they say, and when."""
+"""Print, Assert, check_numerics, assertions and py_func: output, errors and timing."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_numbers(value: Any, text: str) -> None:
         (np.array([b'a"\nb', b"c"], object), 3, 'a\\"\\nb c'),
     ],
 )
-def test_the_first_elements(array: Any, limit: int, text: str) -> None:
+def test_first_elements(array: Any, limit: int, text: str) -> None:
     assert summarize_first(array, limit) == text
 
 
@@ -90,14 +90,14 @@ def test_the_first_elements(array: Any, limit: int, text: str) -> None:
         (np.array([b'a"\nb', b"c"], object), 3, '["a\\"\\nb" "c"]'),
     ],
 )
-def test_the_ends(array: Any, edge: int, text: str) -> None:
+def test_first_and_last_elements(array: Any, edge: int, text: str) -> None:
     assert summarize_ends(array, edge) == text
 
 
 # -- Print
 
 
-def test_print_writes_what_it_is_given(session: tf.Session, capsys: Any) -> None:
+def test_print_output(session: tf.Session, capsys: Any) -> None:
     x = tf.constant([1, 2, 3, 4, 5])
     shown = tf.Print(x, [x, tf.constant("ab"), tf.constant([True, False])], message="msg: ")
     assert shown.name == "Print:0"
@@ -107,7 +107,7 @@ def test_print_writes_what_it_is_given(session: tf.Session, capsys: Any) -> None
     assert capsys.readouterr().err == "[1 2 3 4 5]\n"
 
 
-def test_print_may_stop_after_some_times(session: tf.Session, capsys: Any) -> None:
+def test_print_first_n(session: tf.Session, capsys: Any) -> None:
     shown = tf.Print(tf.constant(1.0), [7], first_n=2)
     for _ in range(4):
         session.run(shown)
@@ -117,7 +117,7 @@ def test_print_may_stop_after_some_times(session: tf.Session, capsys: Any) -> No
     assert capsys.readouterr().err == "[7]\n"
 
 
-def test_gradients_flow_through_print(session: tf.Session, capsys: Any) -> None:
+def test_gradients_through_print(session: tf.Session, capsys: Any) -> None:
     x = tf.placeholder(tf.float32, [])
     loss = tf.square(tf.Print(x, [x]))
     assert session.run(tf.gradients(loss, x), {x: 3.0}) == [6.0]
@@ -140,7 +140,7 @@ def test_print_function(session: tf.Session, capsys: Any) -> None:
     assert capsys.readouterr().err == ("'SparseTensor(indices=[[0 1]], values=[2], shape=[3 4])'\n")
 
 
-def test_print_function_to_other_places(
+def test_print_to_other_streams(
     session: tf.Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "lines"
@@ -205,15 +205,13 @@ def fed(value: Any) -> tf.Tensor:
         (lambda a, b: tf.assert_near(a, b), "[] [x and y not equal to tolerance rtol, atol = ]"),
     ],
 )
-def test_assertions_that_fail_in_a_run(
-    session: tf.Session, check: Callable[..., Any], words: str
-) -> None:
+def test_failing_assertions(session: tf.Session, check: Callable[..., Any], words: str) -> None:
     a = tf.placeholder_with_default([1.0, 2.0], [2], name="a")
     b = tf.placeholder_with_default([1.0, 3.0], [2], name="b")
     assert failure(session, check(a, b)).startswith(f"assertion failed: {words}")
 
 
-def test_assertions_that_hold(session: tf.Session) -> None:
+def test_passing_assertions(session: tf.Session) -> None:
     a, b = fed([1.0, 2.0]), fed([3.0, 4.0])
     session.run(
         [
@@ -227,7 +225,7 @@ def test_assertions_that_hold(session: tf.Session) -> None:
     )
 
 
-def test_what_is_known_is_checked_at_once() -> None:
+def test_static_values_are_checked_at_once() -> None:
     with pytest.raises(errors.InvalidArgumentError) as raised:
         tf.assert_equal([1, 2], [1, 3], message="hello")
     assert str(raised.value).split("\n") == [
@@ -303,7 +301,7 @@ def test_static_checks(check: Callable[[Any], Any], error: type[Exception], word
     assert str(raised.value).startswith(words)
 
 
-def test_ranks_known_in_a_run_only(session: tf.Session) -> None:
+def test_ranks_known_at_run_time(session: tf.Session) -> None:
     x = tf.placeholder_with_default([1.0, 2.0], None, name="x")
     rank = tf.placeholder_with_default(1, [])
     session.run([tf.assert_rank(x, rank), tf.assert_rank_at_least(x, 1)])
@@ -318,7 +316,7 @@ def test_ranks_known_in_a_run_only(session: tf.Session) -> None:
     assert tf.assert_scalar(3.0).shape == ()
 
 
-def test_questions(session: tf.Session) -> None:
+def test_predicates(session: tf.Session) -> None:
     assert session.run(
         [
             *(tf.is_non_decreasing([1, 2, 2]), tf.is_non_decreasing([[3, 1]])),
@@ -351,7 +349,7 @@ def test_check_numerics(session: tf.Session) -> None:
         tf.check_numerics(tf.constant(1), "m")
 
 
-def test_checks_of_a_whole_graph(session: tf.Session) -> None:
+def test_add_check_numerics_ops(session: tf.Session) -> None:
     x = tf.placeholder(tf.float32, [], name="x")
     log = tf.log(x, name="log")
     checks = tf.add_check_numerics_ops()
@@ -372,7 +370,7 @@ def test_timestamp(session: tf.Session) -> None:
 # -- py_func
 
 
-def test_a_function_gets_arrays_and_gives_arrays(session: tf.Session) -> None:
+def test_py_func_maps_arrays_to_arrays(session: tf.Session) -> None:
     seen: list[Any] = []
 
     def function(x: Any, number: Any, text: Any, texts: Any) -> Any:
@@ -394,7 +392,7 @@ def test_a_function_gets_arrays_and_gives_arrays(session: tf.Session) -> None:
     assert seen == [np.ndarray, np.int32, bytes, object]
 
 
-def test_forms_of_results(session: tf.Session) -> None:
+def test_py_func_result_types(session: tf.Session) -> None:
     single = tf.py_func(lambda: 7, [], tf.int64, stateful=False)
     assert single.op.type == "PyFuncStateless"
     listed = tf.numpy_function(lambda: 7, [], [tf.int64])
@@ -419,7 +417,7 @@ def test_forms_of_results(session: tf.Session) -> None:
         (lambda: int("x"), errors.InvalidArgumentError, "ValueError: invalid literal"),
     ],
 )
-def test_what_goes_wrong_in_a_function(
+def test_py_func_errors(
     session: tf.Session, function: Callable[[], Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error) as raised:
@@ -430,7 +428,7 @@ def test_what_goes_wrong_in_a_function(
 
 
 @pytest.mark.slow
-def test_a_function_lives_as_long_as_its_graph() -> None:
+def test_py_func_lives_as_long_as_graph() -> None:
     def function() -> int:
         return 1
 
@@ -445,7 +443,7 @@ def test_a_function_lives_as_long_as_its_graph() -> None:
 
 
 @pytest.mark.slow
-def test_a_function_that_is_not_there(session: tf.Session) -> None:
+def test_missing_py_func(session: tf.Session) -> None:
     made = tf.py_func(lambda: 1, [], tf.int64)
     del made.op.attrs["_function"]  # as in a graph that was read from a file
     gc.collect()

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimatorkit as compat
 import estimatorkit as tf
-import estimatorkit.compat.v1 as compat
 from estimatorkit import gfile
 from tests.golden.snippets_gfile import MODES, folders, results
 
@@ -19,7 +19,7 @@ GOLDEN = json.loads(
 )
 
 
-def test_files_in_graphs(tmp_path: Path) -> None:
+def test_file_operations(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         name = tf.placeholder(tf.string, [])
         path = str(tmp_path / "made" / "file.bin").encode()
@@ -34,7 +34,7 @@ def test_files_in_graphs(tmp_path: Path) -> None:
             assert session.run(tf.read_file(name), {name: path}) == b"new"
 
 
-def test_names_that_match(tmp_path: Path) -> None:
+def test_matching_files(tmp_path: Path) -> None:
     for name in ("b.csv", "a.csv", "c.txt", ".d.csv"):
         (tmp_path / name).write_bytes(b"")
     with tf.Graph().as_default(), tf.Session() as session:
@@ -74,7 +74,7 @@ def test_folders(tmp_path: Path) -> None:
             missing(top)
 
 
-def test_copies_and_new_names(tmp_path: Path) -> None:
+def test_copy_and_rename(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("1")
     gfile.copy(one, two)
@@ -95,7 +95,7 @@ def test_copies_and_new_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mode", "content"), [("", "größer\r\nb\n\nc"), ("b", b"a\n\xff\n")])
-def test_a_file_is_read_as_it_was_written(mode: str, content: Any, tmp_path: Path) -> None:
+def test_gfile_round_trip(mode: str, content: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "file")
     with tf.gfile.GFile(path, "w" + mode) as file:
         file.write(content)
@@ -116,7 +116,7 @@ def test_a_file_is_read_as_it_was_written(mode: str, content: Any, tmp_path: Pat
         assert file.read(3) == content[:0]
 
 
-def test_writing_truncates_a_file_of_both_ways(tmp_path: Path) -> None:
+def test_writing_truncates_read_write_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("before")
     with gfile.GFile(path, "w+"):
@@ -136,15 +136,15 @@ def test_writing_truncates_a_file_of_both_ways(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_files_in_every_mode_are_tensorflows(mode: str, tmp_path: Path) -> None:
+def test_file_modes_match_tensorflow(mode: str, tmp_path: Path) -> None:
     assert json.loads(json.dumps(results(compat, mode, str(tmp_path)))) == GOLDEN[mode]
 
 
-def test_folders_without_a_name() -> None:
+def test_folders_match_tensorflow() -> None:
     assert folders(compat) == GOLDEN["folders"]
 
 
-def test_misuse_of_a_file(tmp_path: Path) -> None:
+def test_file_errors(tmp_path: Path) -> None:
     missing = gfile.GFile(str(tmp_path / "missing"))  # nothing is opened yet
     with pytest.raises(tf.errors.NotFoundError, match="missing"):
         missing.read()
@@ -165,7 +165,7 @@ def test_misuse_of_a_file(tmp_path: Path) -> None:
     assert not gfile.exists(tmp_path / "empty")
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     for namespace in (tf.gfile, tf.io, tf.strings, tf.python_io):
         for name in dir(namespace):
             assert getattr(namespace, name) is not None, name
@@ -173,7 +173,7 @@ def test_every_public_name_is_there() -> None:
     assert np.ndim(tf.io.gfile.glob("nothing*")) == 1
 
 
-def test_files_of_other_storages() -> None:
+def test_remote_files() -> None:
     pytest.importorskip("fsspec", reason="the extra `remote` is not installed")
     written = tf.write_file("memory://folder/words.txt", "b\na\n")
     with tf.control_dependencies([written]):

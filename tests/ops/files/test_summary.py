@@ -1,4 +1,4 @@
-"""Summaries against TensorFlow's (tests/golden/summaries.json), and how they run."""
+"""Summaries against TensorFlow's (tests/golden/summaries.json), and execution."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_histogram(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(GOLDEN["pictures"]))
-def test_picture(name: str) -> None:
+def test_image(name: str) -> None:
     golden = GOLDEN["pictures"][name]
     with tf.Graph().as_default():
         picture = tf.constant(np.array([golden["values"]], np.float32))
@@ -59,7 +59,7 @@ def test_picture(name: str) -> None:
     np.testing.assert_array_equal(pixels.reshape(golden["size"]), golden["pixels"])
 
 
-def test_bytes_are_shown_as_they_are() -> None:
+def test_uint8_images_are_unchanged() -> None:
     picture = np.arange(12, dtype=np.uint8).reshape(1, 2, 2, 3)
     with tf.Graph().as_default():
         (value,) = parsed(run(tf.summary.image("p", tf.constant(picture))))
@@ -69,7 +69,7 @@ def test_bytes_are_shown_as_they_are() -> None:
     assert value.image.encoded_image_string == png(picture[0])
 
 
-def test_other_kinds_are_tensorflows_to_the_byte() -> None:
+def test_other_kinds_match_tensorflow_bytes() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         sound = tf.constant(np.array(GOLDEN["audio"]["values"], np.float32))
         made = {
@@ -135,7 +135,7 @@ def failing() -> dict[str, Callable[[], Any]]:
 
 
 @pytest.mark.parametrize("name", ["nan", "infinity", "vector", "duplicate", "picture"])
-def test_runs_that_fail(name: str) -> None:
+def test_failing_runs(name: str) -> None:
     golden = GOLDEN["errors"][name]
     with tf.Graph().as_default(), pytest.raises(tf.errors.InvalidArgumentError) as raised:
         run(failing()[name]())
@@ -143,7 +143,7 @@ def test_runs_that_fail(name: str) -> None:
     assert golden["first_line"] in str(raised.value)
 
 
-def test_arguments_that_are_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     with tf.Graph().as_default():
         with pytest.raises(ValueError, match="Expected tensor Const:0 to have dtype string"):
             tf.summary.text("t", tf.constant(1))
@@ -174,7 +174,7 @@ def test_collections() -> None:
         assert tf.get_collection("merged") == [merged]
 
 
-def test_summaries_in_bodies_are_left_out_with_a_warning(caplog: Any) -> None:
+def test_summaries_in_loop_bodies_are_dropped_with_warning(caplog: Any) -> None:
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [])
         outside = tf.summary.scalar("outside", x)
@@ -185,7 +185,7 @@ def test_summaries_in_bodies_are_left_out_with_a_warning(caplog: Any) -> None:
     assert "cond/inside:0" in caplog.text
 
 
-def test_a_step_with_summaries_is_one_device_segment_and_one_host_segment() -> None:
+def test_summaries_add_one_host_segment() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 3])
         weights = tf.get_variable("w", [3, 2])
@@ -211,7 +211,7 @@ def test_a_step_with_summaries_is_one_device_segment_and_one_host_segment() -> N
     ]
 
 
-def test_numbers_of_every_kind() -> None:
+def test_scalar_dtypes() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         made = [
             tf.summary.scalar("s", tf.constant(3, dtype))
@@ -221,7 +221,7 @@ def test_numbers_of_every_kind() -> None:
     assert values == [3.0] * 5
 
 
-def test_buckets_of_a_histogram_are_those_of_a_search() -> None:
+def test_histogram_buckets_match_search() -> None:
     limits = summary_values.bucket_limits()
     random = np.random.default_rng(3)
     wide = np.exp(random.uniform(-700, 700, 5000))

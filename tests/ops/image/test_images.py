@@ -1,4 +1,4 @@
-"""Images against TensorFlow's results, files that are damaged or too large, random changes."""
+"""Images against TensorFlow's results, damaged and oversized files, random distortions."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def png(width: int, height: int) -> bytes:
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("size", [(12_000, 12_000), (100_000, 100_000), (2**31 - 1, 2**31 - 1)])
-def test_bombs_are_refused_before_they_are_decoded(size: tuple[int, int]) -> None:
+def test_decompression_bombs_are_refused(size: tuple[int, int]) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         image = tf.image.decode_png(png(*size))
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"too large|exceeds limit"):
             session.run(image)
 
 
-def test_any_cut_or_flipped_byte_is_an_image_or_an_invalid_argument() -> None:
+def test_damaged_image_decodes_or_raises() -> None:
     rng = np.random.default_rng(0)
     with tf.Graph().as_default(), tf.Session() as session:
         contents = tf.placeholder(tf.string, [])
@@ -113,7 +113,7 @@ def test_any_cut_or_flipped_byte_is_an_image_or_an_invalid_argument() -> None:
     assert refused > 40
 
 
-def test_truncated_jpegs_are_recovered_where_asked() -> None:
+def test_truncated_jpeg_recovery() -> None:
     cut = STORED["jpeg"][:-20]
     with tf.Graph().as_default(), tf.Session() as session:
         assert session.run(tf.image.decode_jpeg(cut, try_recover_truncated=True)).shape == (6, 5, 3)
@@ -123,7 +123,7 @@ def test_truncated_jpegs_are_recovered_where_asked() -> None:
 
 
 @pytest.mark.slow
-def test_random_changes_follow_from_seeds_and_stay_in_bounds() -> None:
+def test_random_changes_follow_seed_and_bounds() -> None:
     with tf.Graph().as_default():
         tf.set_random_seed(7)
         image = tf.constant(pixels(8))
@@ -156,7 +156,7 @@ def test_random_changes_follow_from_seeds_and_stay_in_bounds() -> None:
     )
 
 
-def test_distorted_boxes_cover_an_object_and_fit_their_bounds() -> None:
+def test_distorted_boxes_cover_object_within_bounds() -> None:
     objects = np.array([[[0.2, 0.3, 0.6, 0.7]]], np.float32)
     with tf.Graph().as_default(), tf.Session() as session:
         begin, size, box = tf.image.sample_distorted_bounding_box(
@@ -188,7 +188,7 @@ def test_distorted_boxes_cover_an_object_and_fit_their_bounds() -> None:
 # -- the rest
 
 
-def test_sizes_and_offsets_may_be_computed() -> None:
+def test_computed_sizes_and_offsets() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         image = tf.placeholder(tf.float32, [None, None, 3])
         size = tf.placeholder(tf.int32, [2])
@@ -212,7 +212,7 @@ def test_sizes_and_offsets_may_be_computed() -> None:
     np.testing.assert_array_equal(found[2], pixels()[0, 1:4, 1:3])
 
 
-def test_wider_kernels_when_an_image_is_made_smaller() -> None:
+def test_antialiased_downscaling() -> None:
     """Antialiased, a checkerboard becomes gray; by points it does not."""
     board = np.indices((8, 8)).sum(0)[..., None] % 2
     with tf.Graph().as_default(), tf.Session() as session:
@@ -230,7 +230,7 @@ def test_wider_kernels_when_an_image_is_made_smaller() -> None:
         tf.image.resize(np.zeros([2, 2, 1], np.float32), [1, 1], "lanczos33")
 
 
-def test_files_that_are_written_can_be_read() -> None:
+def test_encode_then_decode() -> None:
     image = pixels()[0]
     gray = pixels(channels=1)[0].astype(np.uint16) * 251
     with tf.Graph().as_default(), tf.Session() as session:
@@ -249,7 +249,7 @@ def test_files_that_are_written_can_be_read() -> None:
     assert several.shape == (3,)
 
 
-def test_colours_of_sixteen_bits_are_not_written() -> None:
+def test_sixteen_bit_color_is_not_written() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         file = tf.image.encode_png(pixels()[0].astype(np.uint16))
         with pytest.raises(tf.errors.UnimplementedError, match="16 bits"):

@@ -1,4 +1,4 @@
-"""Bands of diagonals: TensorFlow 2.15.1's values, and the law that binds the three functions."""
+"""Diagonal bands: TensorFlow 2.15.1's values, and how the three functions compose."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.sweep import sweep
 
 X = np.arange(1, 13).reshape(3, 4)
@@ -23,7 +23,7 @@ PARTS = {
 
 
 @sweep("align", PARTS, quick=2)
-def test_diagonals_are_taken_and_put_back(align: str) -> None:
+def test_extract_then_set_diagonals(align: str) -> None:
     ks: list[Any] = [(-1, 2), (-2, 0), (1, 3), 2, -1]
     stack = tf.placeholder(tf.int32, [None, 3, 4])
     kept, made, parts = [], [], []
@@ -45,7 +45,7 @@ def test_diagonals_are_taken_and_put_back(align: str) -> None:
             np.testing.assert_array_equal(alone[scale - 1], scale * np.where(inside, X, 0))
 
 
-def test_sizes_are_as_many_as_it_takes() -> None:
+def test_default_sizes() -> None:
     made = [
         tf.matrix_diag(D[0], k=1),
         tf.matrix_diag(D[0], k=-1, num_rows=5, padding_value=7),
@@ -78,12 +78,12 @@ MISTAKES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("problem", MISTAKES)
-def test_mistakes(problem: str) -> None:
+def test_errors(problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         MISTAKES[problem]()
 
 
-def test_shapes_that_do_not_fit_when_the_graph_runs() -> None:
+def test_runtime_shape_mismatch_raises() -> None:
     x = tf.placeholder(tf.float32, None)
     part, set_ = tf.matrix_diag_part(x, k=2), tf.matrix_set_diag(x, D, k=(0, 1))
     with tf.Session() as session:

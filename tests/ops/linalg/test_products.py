@@ -8,7 +8,7 @@ import estimatorkit as tf
 from estimatorkit.core import registry
 
 
-def test_einsum_of_bfloat16_also_runs_in_numpy() -> None:
+def test_einsum_of_bfloat16_in_numpy() -> None:
     x = np.arange(6).reshape(2, 3).astype(tf.bfloat16.as_numpy_dtype)
     found = registry.lookup("Einsum").numpy_kernel(x, x, equation="ij,kj->ik")
     assert found.dtype == x.dtype

@@ -1,4 +1,4 @@
-"""Random ops: seeds as in TensorFlow, bounds and moments, order of draws, dropout."""
+"""Random ops: seeds as in TensorFlow, bounds, moments, order of draws, dropout."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def draws(tensor: Tensor, times: int = 2) -> list[Any]:
         return [np.asarray(session.run(tensor)).tolist() for _ in range(times)]
 
 
+@pytest.mark.slow
 def test_seeds() -> None:
     draw = DRAWS["uniform"]
     seeded, again, other, unseeded = draw(seed=7), draw(seed=7), draw(seed=8), draw()
@@ -68,7 +69,8 @@ def test_every_op_follows_its_seed() -> None:
         assert first != second
 
 
-def test_the_graphs_seed() -> None:
+@pytest.mark.slow
+def test_graph_seed() -> None:
     def build(seed: int, op_seed: int | None = None) -> tuple[list[Any], list[Any]]:
         with Graph().as_default():
             set_random_seed(seed)
@@ -83,7 +85,7 @@ def test_the_graphs_seed() -> None:
     assert same == again
 
 
-def test_runs_that_do_not_draw_do_not_count() -> None:
+def test_runs_without_draws_do_not_advance() -> None:
     x = random.random_uniform([3], seed=1)
     other = random.random_uniform([3], seed=2)
     expected = draws(x, 3)
@@ -95,7 +97,7 @@ def test_runs_that_do_not_draw_do_not_count() -> None:
     assert found == expected
 
 
-def test_one_draw_a_run_for_all_who_take_it() -> None:
+def test_consumers_share_one_draw() -> None:
     x = random.random_uniform([3])
     y = x + 1.0
     with Session() as session:
@@ -104,7 +106,7 @@ def test_one_draw_a_run_for_all_who_take_it() -> None:
     np.testing.assert_array_equal(a, c)
 
 
-def test_two_ops_draw_different_numbers() -> None:
+def test_ops_draw_different_numbers() -> None:
     x, y = random.random_uniform([3]), random.random_uniform([3])
     with Session() as session:
         a, b = session.run([x, y])
@@ -160,7 +162,7 @@ def test_large_integers() -> None:
         random.random_uniform([2], dtype=int32)
 
 
-def test_shuffling_keeps_the_rows() -> None:
+def test_shuffle_permutes_rows() -> None:
     x = builtin_ops.placeholder(float32, [None, 2])
     shuffled = random.random_shuffle(x, seed=4)
     rows = np.arange(40, dtype=np.float32).reshape(20, 2)
@@ -171,7 +173,7 @@ def test_shuffling_keeps_the_rows() -> None:
 
 
 @pytest.mark.slow
-def test_multinomial_follows_the_logits() -> None:
+def test_multinomial_follows_logits() -> None:
     logits = np.log(np.array([[0.1, 0.2, 0.7], [0.8, 0.1, 0.1]], np.float32))
     (values,) = draws(random.multinomial(logits, 5000, seed=1), 1)
     for row, expected in zip(np.array(values), np.exp(logits), strict=True):
@@ -179,7 +181,7 @@ def test_multinomial_follows_the_logits() -> None:
 
 
 @pytest.mark.slow
-def test_initial_values_are_drawn_once_an_initialization() -> None:
+def test_initial_values_are_redrawn_per_initialization() -> None:
     v = get_variable("v", [10])
     w = Variable(random.random_normal([10], seed=1))
     with Session() as session:
@@ -193,7 +195,7 @@ def test_initial_values_are_drawn_once_an_initialization() -> None:
 
 
 @pytest.mark.slow
-def test_a_shape_from_another_tensor() -> None:
+def test_shape_from_tensor() -> None:
     x = builtin_ops.placeholder(float32, [None, 2])
     noise = random.random_normal(array.shape(x))
     assert noise.shape == [None, 2]

@@ -1,4 +1,4 @@
-"""Each lowering of a convolution gives XLA's values, gradients, and gradients of gradients."""
+"""Each CPU lowering of a convolution matches XLA's values, gradients and second gradients."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimatorkit.core.platforms import portable
 from estimatorkit.ops.nn import (
     convolution,
     convolution_cpu,
     convolution_pieces,
     convolution_problem,
 )
+from estimatorkit.runtime.xla.platforms import portable
+from tests.sweep import sweep
 
 _RANDOM = np.random.default_rng(5)
 
@@ -62,7 +63,7 @@ def _results(convolve: Any, x: Any, filters: Any) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [3, 7])
 @pytest.mark.parametrize(("strides", "padding", "dilations"), _WINDOWS)
-def test_is_the_convolution(strides: Any, padding: Any, dilations: Any, batch: int) -> None:
+def test_lowering_matches_xla(strides: Any, padding: Any, dilations: Any, batch: int) -> None:
     x, filters = _arrays(batch)
     attrs = (strides, padding, dilations, False, 1)
     assert convolution._problem_for_cpu(x, filters, *attrs) is not None
@@ -112,8 +113,8 @@ _RULED = {
 }
 
 
-@pytest.mark.parametrize("name", _RULED)
-def test_each_rule_is_the_convolution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@sweep("name", _RULED, quick=7)
+def test_every_rule_matches_xla(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(convolution_cpu, "STRIDED_FILTER", 100)
     monkeypatch.setattr(convolution_pieces, "LARGEST_FILTER", 200)
@@ -142,7 +143,8 @@ def test_each_rule_is_the_convolution(name: str, monkeypatch: pytest.MonkeyPatch
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
 
 
-def test_channels_may_be_first() -> None:
+@pytest.mark.slow
+def test_channels_first() -> None:
     x, filters = _arrays(6)
     attrs: tuple[Any, ...] = ((1, 1), "SAME", (1, 1))
     moved = jnp.moveaxis(x, -1, 1)
@@ -155,7 +157,7 @@ def test_channels_may_be_first() -> None:
     np.testing.assert_allclose(jnp.moveaxis(received, 1, -1), wanted, rtol=1e-5, atol=1e-5)
 
 
-def test_transposed() -> None:
+def test_transposed_convolution() -> None:
     x, filters = _arrays(17)
     dy = jnp.asarray(_RANDOM.normal(size=(17, 4, 8, 4)).astype(np.float32))
     expected = jax.linear_transpose(
@@ -167,7 +169,7 @@ def test_transposed() -> None:
     np.testing.assert_allclose(received, expected[0], rtol=1e-5, atol=1e-5)
 
 
-def test_portable_programs_are_lowered_for_each_platform() -> None:
+def test_portable_programs_lower_per_platform() -> None:
     """One for each piece on a CPU, one elsewhere."""
     x, filters = _arrays(6)
     with portable():
@@ -187,14 +189,14 @@ def test_portable_programs_are_lowered_for_each_platform() -> None:
         ({"padding": "VALID", "dilations": (5, 1)}, "an empty output"),
     ],
 )
-def test_left_alone(change: dict[str, Any], why: str) -> None:
+def test_unsupported_convolutions_keep_xla(change: dict[str, Any], why: str) -> None:
     x = np.zeros((6, 7, 8, 2), change.get("dtype", np.float32))
     filters = np.zeros(change.get("filters", (3, 2, 2, 4)), x.dtype)
     attrs = ((1, 1), change.get("padding", "SAME"), change.get("dilations", (1, 1)), False, 1)
     assert convolution._problem_for_cpu(x, filters, *attrs) is None, why
 
 
-def test_small_ones_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_convolutions_keep_xla(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     x, filters = _arrays(6)
     assert convolution._problem_for_cpu(x, filters, (1, 1), "SAME", (1, 1), False, 1) is None

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from jax import lax
 
-from estimatorkit.core.platforms import portable
 from estimatorkit.ops.nn import convolution_cpu, convolution_onednn
 from estimatorkit.ops.nn.convolution_problem import (
     Problem,
@@ -20,6 +19,8 @@ from estimatorkit.ops.nn.convolution_problem import (
     input_gradient_of,
     plain,
 )
+from estimatorkit.runtime.xla.platforms import portable
+from tests.sweep import sweep
 
 pytestmark = pytest.mark.skipif(
     not convolution_onednn.is_available(), reason="XLA has no oneDNN on this machine"
@@ -54,8 +55,8 @@ _PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", _PROBLEMS)
-def test_parts(name: str) -> None:
+@sweep("name", _PROBLEMS, quick=4)
+def test_convolution_and_gradients_match_xla(name: str) -> None:
     size, filter_size, *geometry = _PROBLEMS[name]
     window = as_window(size, filter_size, *geometry)
     problem = Problem(size, filter_size, window)
@@ -103,7 +104,7 @@ def _plain_loss(x: Any, filters: Any) -> Any:
     return jnp.sum(jnp.sin(plain(x, filters, _WINDOW)))
 
 
-def test_within_a_loop() -> None:
+def test_inside_loop() -> None:
     x, filters = _arrays()
 
     def train(loss: Any) -> Any:
@@ -117,8 +118,8 @@ def test_within_a_loop() -> None:
     np.testing.assert_allclose(ours(), train(_plain_loss), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0)])
-def test_vectorized(axes: Any) -> None:
+@sweep("axes", [(0, 0), (0, None), (None, 0)], quick=1)
+def test_under_vmap(axes: Any) -> None:
     x, filters = _arrays()
     given = [
         each if axis is None else jnp.stack([each, 2 * each])
@@ -131,7 +132,7 @@ def test_vectorized(axes: Any) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-3)
 
 
-def test_exports_do_without() -> None:
+def test_exports_avoid_onednn() -> None:
     x, filters = _arrays()
     with portable():
         program = jax.export.export(jax.jit(jax.grad(_loss, 1)))(x, filters)
@@ -142,7 +143,7 @@ def test_exports_do_without() -> None:
     assert "__onednn$convolution" in jax.jit(jax.grad(_loss, 1)).lower(x, filters).as_text()
 
 
-def test_other_versions_of_jaxlib_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_jaxlib_versions_avoid_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution_onednn, "jaxlib_version", "9.0.0")
     x, filters = _arrays()
     assert (

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 
 
-def test_moments_of_float16_do_not_overflow() -> None:
+def test_float16_moments_do_not_overflow() -> None:
     x = np.tile(np.array([-200.0, 200.0], np.float16), 20)[:, None]
     moments = tf.nn.moments(tf.constant(x), [0])
     weighted = tf.nn.weighted_moments(tf.constant(x), [0], tf.constant(np.ones_like(x)))
@@ -20,13 +20,13 @@ def test_moments_of_float16_do_not_overflow() -> None:
             assert (mean, variance) == (0, 40000)
 
 
-def test_weighted_moments_of_no_weight_are_0() -> None:
+def test_weighted_moments_of_zero_weights() -> None:
     found = tf.nn.weighted_moments(tf.constant([[1.0, 2.0], [3.0, 4.0]]), [0], tf.zeros([2, 2]))
     with tf.Session() as session:
         assert [each.tolist() for each in session.run(list(found))] == [[0, 0], [0, 0]]
 
 
-def test_a_dimension_that_only_the_second_input_knows_is_static() -> None:
+def test_static_dimension_from_second_input() -> None:
     logits = tf.placeholder(tf.float32, [None, 4])
     sparse = tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=tf.placeholder(tf.int32, [3]), logits=logits

@@ -15,9 +15,9 @@ import jax
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
+from estimatorkit.compat.ops.nn import candidates
 from estimatorkit.core.x64 import x64
-from estimatorkit.ops.nn import candidates
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_nn import NN, NN_ERRORS, numbers
 from tests.golden.snippets_sparse import run_arrays
@@ -102,13 +102,13 @@ def test_errors(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["softmax", "sparse_softmax", "sigmoid"])
-def test_losses_take_labels_and_logits_by_name_only(kind: str) -> None:
+def test_losses_require_keyword_arguments(kind: str) -> None:
     """As until TensorFlow 2.14: the order has changed once."""
     with pytest.raises(ValueError, match=r"Only call `.*_with_logits` with named arguments"):
         getattr(tf.nn, f"{kind}_cross_entropy_with_logits")(tf.ones([2, 3]), tf.ones([2, 3]))
 
 
-def test_channels_first_are_channels_last_transposed() -> None:
+def test_channels_first_matches_channels_last() -> None:
     x, w = numbers(0, 2, 7, 6, 4), numbers(1, 3, 2, 4, 6)
     line, volume = numbers(2, 2, 9, 3), numbers(3, 1, 4, 5, 6, 2)
     pairs = []
@@ -147,7 +147,7 @@ def test_channels_first_are_channels_last_transposed() -> None:
             )
 
 
-def test_convolutions_in_groups() -> None:
+def test_grouped_convolutions() -> None:
     """Each group of channels is convolved alone, also backwards and with channels first."""
     x, w, dy = numbers(0, 2, 5, 6, 4), numbers(1, 3, 2, 2, 6), numbers(2, 2, 3, 3, 6)
     x_first = np.moveaxis(x, -1, 1).copy()
@@ -180,7 +180,7 @@ def test_convolutions_in_groups() -> None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_gradients_of_convolutions_whose_channels_do_not_fit(known: bool) -> None:
+def test_filter_gradient_channel_mismatch(known: bool) -> None:
     x, dy = tf.ones([2, 5, 5, 3]), tf.ones([2, 5, 5, 4])
     sizes = [tf.constant([3, 3, 2, 4]), tf.constant([2, 5, 5, 3])]
     if not known:
@@ -195,7 +195,7 @@ def test_gradients_of_convolutions_whose_channels_do_not_fit(known: bool) -> Non
             session.run(each)
 
 
-def test_windows_of_shapes_that_the_run_tells() -> None:
+def test_windows_of_dynamic_shapes() -> None:
     """Refused as TensorFlow's kernels do; empty where less than two strides are missing."""
     x = tf.placeholder(tf.float32, [2, None, None, 3])
     value = {x: np.ones([2, 5, 5, 3])}
@@ -216,7 +216,7 @@ def test_windows_of_shapes_that_the_run_tells() -> None:
                 session.run(large, value)
 
 
-def test_dilated_pools() -> None:
+def test_dilated_pooling() -> None:
     """Of lengths that only the run tells, and with channels first."""
     x = tf.placeholder(tf.float32, [None, None, None, 2])
     value, options = numbers(0, 2, 7, 6, 2), {"dilation_rate": [2, 3]}
@@ -260,7 +260,7 @@ def test_dropout() -> None:
 
 
 @pytest.mark.slow
-def test_samplers_draw_by_their_law() -> None:
+def test_sampler_distributions() -> None:
     labels = tf.constant([[0], [3]], tf.int64)
     count, classes = 4000, 8
     counts = np.array([5, 1, 2, 8, 4, 1, 1, 2], float)
@@ -301,7 +301,7 @@ def test_samplers_draw_by_their_law() -> None:
 
 
 @pytest.mark.slow
-def test_a_shard_of_unigrams_is_numbered_anew() -> None:
+def test_unigram_shards_are_renumbered() -> None:
     """What TensorFlow 2.15.1 expects of each class where each draw is kept."""
     for unigrams, reserved, shard, law in (
         ([1.0, 2, 3, 4, 5, 6], 0, 1, [1 / 6, 1 / 3, 1 / 2]),
@@ -325,7 +325,7 @@ def test_a_shard_of_unigrams_is_numbered_anew() -> None:
         )
 
 
-def test_samplers_look_at_the_number_of_true_classes() -> None:
+def test_samplers_check_number_of_true_classes() -> None:
     names = ("uniform", "log_uniform")
     for sampler in (getattr(tf.nn, f"{name}_candidate_sampler") for name in names):
         for classes, count in (([[0], [3]], 2), ([0, 3], 1)):
@@ -344,7 +344,7 @@ def draws_of(probabilities: Any, count: int, unique: bool) -> Any:
 
 
 @pytest.mark.parametrize("unique", [False, True])
-def test_few_of_many_classes_take_few_numbers(unique: bool) -> None:
+def test_sparse_sampling_draws_few_numbers(unique: bool) -> None:
     """Not one for each class and draw: 64 of 50,000 classes took 200 ms of a step."""
     with x64():
         draws = draws_of(np.full(5000, 1 / 5000, np.float32), 8, unique)
@@ -354,7 +354,7 @@ def test_few_of_many_classes_take_few_numbers(unique: bool) -> None:
 
 
 @pytest.mark.slow
-def test_few_of_many_classes_are_drawn_as_from_few() -> None:
+def test_sampling_of_many_classes_matches_few() -> None:
     """Those that come first, by either way, have the same law, and are different."""
     law = np.r_[0.0, 0.4, 0.3, 0.2, 0.1].astype(np.float32)
     many = np.r_[law, np.zeros(600, np.float32)]
@@ -369,7 +369,7 @@ def test_few_of_many_classes_are_drawn_as_from_few() -> None:
 
 
 @pytest.mark.slow
-def test_sampled_losses_draw_for_themselves() -> None:
+def test_sampled_losses_draw_independently() -> None:
     """The expectation of a sampled softmax with all classes is the softmax."""
     w, b = tf.constant(numbers(0, 6, 4)), tf.constant(numbers(1, 6))
     x, labels = tf.constant(numbers(2, 3, 4)), tf.constant([[1], [5], [0]], tf.int64)
@@ -392,7 +392,7 @@ def test_sampled_losses_draw_for_themselves() -> None:
         assert (loss > 0).all()
 
 
-def test_ids_of_more_dimensions() -> None:
+def test_embedding_ids_of_higher_rank() -> None:
     """`safe_embedding_lookup_sparse` keeps all dimensions but the last of the ids."""
     table = tf.constant(numbers(0, 7, 3))
     places = [[0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 1, 0]]
@@ -409,7 +409,7 @@ def test_ids_of_more_dimensions() -> None:
 
 
 @pytest.mark.slow
-def test_impossible_labels_have_an_infinite_ctc_loss_without_slope() -> None:
+def test_impossible_ctc_labels_have_infinite_loss_and_no_gradient() -> None:
     logits = tf.constant(numbers(0, 3, 1, 4))
     labels = tf.SparseTensor([[0, 0], [0, 1], [0, 2]], tf.constant([1, 1, 2]), [1, 3])
     loss = tf.nn.ctc_loss(labels, logits, [3])
@@ -421,7 +421,7 @@ def test_impossible_labels_have_an_infinite_ctc_loss_without_slope() -> None:
     assert not slope.any()
 
 
-def test_arguments_in_tensorflow_s_order_and_by_its_names() -> None:
+def test_argument_order_and_names_match_tensorflow() -> None:
     x, w = tf.constant(numbers(0, 2, 5, 5, 2)), tf.constant(numbers(1, 3, 3, 2, 2))
     native = tf.nn.depthwise_conv2d_native(x, w, [1, 1, 1, 1], "SAME", "NHWC", [1, 2, 2, 1], "own")
     assert native.name == "own:0"

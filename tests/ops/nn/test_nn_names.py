@@ -1,4 +1,4 @@
-"""Functions of `tf.nn` that choose others by rank, gradients by name, labels of CTC, clipping."""
+"""Functions of `tf.nn`: dispatch by rank, gradients by name, CTC labels, clipping."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def _run(fetches: Any) -> Any:
         return session.run(fetches)
 
 
-def test_pooling_by_rank_is_that_of_the_rank() -> None:
+def test_pool_dispatches_by_rank() -> None:
     line = np.array([[[1.0], [3.0], [2.0], [5.0]]], np.float32)
     image = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1)
     most, mean, corner, first = _run(
@@ -38,7 +38,7 @@ def test_pooling_by_rank_is_that_of_the_rank() -> None:
     np.testing.assert_array_equal(first, [[[[2.5, 4.5], [10.5, 12.5]]]])
 
 
-def test_transposed_convolution_by_the_length_of_the_shape() -> None:
+def test_conv_transpose_dispatches_by_output_shape() -> None:
     random = np.random.default_rng(3)
     x = random.normal(size=(1, 3, 3, 2)).astype(np.float32)
     filters = random.normal(size=(2, 2, 4, 2)).astype(np.float32)
@@ -52,7 +52,7 @@ def test_transposed_convolution_by_the_length_of_the_shape() -> None:
     assert line.shape == (1, 6, 4)
 
 
-def test_the_gradient_of_a_filter_in_three_dimensions() -> None:
+def test_conv3d_filter_gradient() -> None:
     random = np.random.default_rng(4)
     x = tf.constant(random.normal(size=(2, 3, 4, 3, 2)).astype(np.float32))
     filters = tf.constant(random.normal(size=(2, 2, 2, 2, 3)).astype(np.float32))
@@ -67,13 +67,13 @@ def test_the_gradient_of_a_filter_in_three_dimensions() -> None:
     np.testing.assert_allclose(found, expected, 1e-5)
 
 
-def test_labels_of_a_row_are_named_once() -> None:
+def test_ctc_unique_labels() -> None:
     labels, places = _run(tf.nn.ctc_unique_labels([[3, 4, 4, 3], [7, 1, 7, 0]]))
     np.testing.assert_array_equal(labels, [[3, 4, 0, 0], [7, 1, 0, 0]])
     np.testing.assert_array_equal(places, [[0, 1, 1, 0], [0, 1, 0, 2]])
 
 
-def test_clipping_by_the_average_norm() -> None:
+def test_clip_by_average_norm() -> None:
     # The norm is 5, of 6 elements 5 / 6.
     x = np.array([[-3.0, 0.0, 0.0], [4.0, 0.0, 0.0]], np.float32)
     clipped, kept = _run([tf.clip_by_average_norm(x, 0.8), tf.clip_by_average_norm(x, 0.9)])
@@ -81,7 +81,7 @@ def test_clipping_by_the_average_norm() -> None:
     np.testing.assert_allclose(kept, x, 1e-6)
 
 
-def test_averages_of_a_fused_normalization_move_by_their_factor() -> None:
+def test_fused_batch_norm_average_factor() -> None:
     x = np.array([1.0, 2.0, 3.0, 6.0], np.float32).reshape(1, 2, 2, 1)
     old = (np.array([1.0], np.float32), np.array([2.0], np.float32))
     ones = np.ones(1, np.float32)
@@ -92,7 +92,7 @@ def test_averages_of_a_fused_normalization_move_by_their_factor() -> None:
     np.testing.assert_allclose(variance, [0.75 * 2.0 + 0.25 * 14.0 / 3.0], 1e-6)
 
 
-def test_lengths_of_sequences_may_be_floats() -> None:
+def test_float_sequence_lengths() -> None:
     cell = tf.nn.rnn_cell.BasicRNNCell(2)
     outputs, _ = tf.nn.dynamic_rnn(cell, tf.ones([2, 3, 1]), [1.0, 3.0], dtype=tf.float32)
     with tf.Session() as session:
@@ -100,7 +100,7 @@ def test_lengths_of_sequences_may_be_floats() -> None:
         assert np.count_nonzero(session.run(outputs)[0]) == 2
 
 
-def test_a_class_out_of_range_has_no_place_in_a_confusion_matrix() -> None:
+def test_confusion_matrix_refuses_out_of_range_class() -> None:
     labels, limit = tf.placeholder(tf.int32), tf.constant(3)
     matrix = tf.confusion_matrix(labels, [0, 1], limit)
     with tf.Session() as session:
@@ -121,7 +121,7 @@ def test_pooling_across_channels() -> None:
             tf.nn.max_pool(x, [1, 1, 1, size], [1, 1, 1, step], "VALID")
 
 
-def test_counts_and_shapes_are_checked_when_the_graph_runs() -> None:
+def test_runtime_counts_and_shapes_are_checked() -> None:
     count, labels = tf.placeholder(tf.int32), tf.placeholder(tf.int32)
     best = tf.nn.top_k(np.array([1.0, 3.0, 2.0], np.float32), count).values
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
@@ -136,14 +136,14 @@ def test_counts_and_shapes_are_checked_when_the_graph_runs() -> None:
             session.run(losses, {labels: [[0, 1]]})
 
 
-def test_losses_of_integers_are_integers() -> None:
+def test_integer_losses_stay_integer() -> None:
     values = np.array([[0, 1], [2, 3], [4, 5]])
     assert _run(tf.losses.compute_weighted_loss(values)) == 2
     assert tf.losses.compute_weighted_loss(values).dtype is tf.int64
 
 
 @pytest.mark.slow
-def test_lengths_of_both_directions_may_be_floats() -> None:
+def test_float_lengths_in_both_directions() -> None:
     cells = [tf.nn.rnn_cell.GRUCell(2), tf.nn.rnn_cell.GRUCell(3)]
     (forward, backward), _ = tf.nn.bidirectional_dynamic_rnn(
         *cells, tf.ones([2, 3, 1]), sequence_length=[1.0, 2.0], dtype=tf.float32
@@ -155,13 +155,13 @@ def test_lengths_of_both_directions_may_be_floats() -> None:
     assert np.count_nonzero(other) == 3 * 3
 
 
-def test_a_residual_is_of_the_shape_of_its_input() -> None:
+def test_residual_wrapper_checks_shape() -> None:
     cell = tf.nn.rnn_cell.ResidualWrapper(tf.nn.rnn_cell.GRUCell(2))
     with pytest.raises(ValueError, match="are incompatible"):
         tf.nn.dynamic_rnn(cell, tf.ones([2, 3, 1]), dtype=tf.float32)
 
 
-def test_the_number_of_classes_of_a_matrix_may_be_a_constant() -> None:
+def test_constant_number_of_classes() -> None:
     classes = [tf.constant([0, 1, 1]), tf.constant([0, 1, 0])]
     _, update = tf.metrics.mean_iou(*classes, tf.constant(2))
     with tf.Session() as session:
@@ -169,19 +169,19 @@ def test_the_number_of_classes_of_a_matrix_may_be_a_constant() -> None:
         np.testing.assert_array_equal(session.run(update), [[1, 0], [1, 1]])
 
 
-def test_integers_are_pooled() -> None:
+def test_integer_pooling() -> None:
     x = np.arange(16, dtype=np.int32).reshape(1, 4, 4, 1)
     found = _run(tf.nn.max_pool(-x, 3, 2, "SAME"))
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found.ravel(), [0, -2, -8, -10])
 
 
-def test_sparse_labels_of_ctc_need_a_blank() -> None:
+def test_sparse_ctc_labels_need_blank() -> None:
     labels = tf.SparseTensor([[0, 0]], np.array([1], np.int32), [1, 1])
     with pytest.raises(ValueError, match="`blank_index` must be provided"):
         tf.nn.ctc_loss_v2(labels, np.zeros((3, 1, 4), np.float32), None, [3])
 
 
-def test_the_shift_of_sufficient_statistics_is_a_tensor() -> None:
+def test_sufficient_statistics_shift_is_tensor() -> None:
     count, total, squares, shift = _run(tf.nn.sufficient_statistics([1.0, 4.0], [0], shift=1.0))
     assert (count, total, squares, shift) == (2.0, 3.0, 9.0, 1.0)

@@ -1,4 +1,4 @@
-"""The arguments of windows, in all forms that TensorFlow takes, and the padding they stand for."""
+"""Window arguments in all forms that TensorFlow accepts, and the padding they imply."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from estimatorkit.ops.nn.sliding_windows import (
         ([1, 1, 3, 2], True, (3, 2)),
     ],
 )
-def test_numbers_about_space(given: Any, first: bool, wanted: tuple[int, int]) -> None:
+def test_spatial_arguments(given: Any, first: bool, wanted: tuple[int, int]) -> None:
     assert as_spatial(given, 2, first, "strides") == wanted
 
 
@@ -44,7 +44,7 @@ def test_numbers_about_space(given: Any, first: bool, wanted: tuple[int, int]) -
         ([1, 2, -2, 1], False, "strides must be positive"),
     ],
 )
-def test_numbers_that_do_not_fit(given: Any, first: bool, words: str) -> None:
+def test_invalid_spatial_arguments(given: Any, first: bool, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         as_spatial(given, 2, first, "strides")
 
@@ -61,14 +61,14 @@ def test_padding() -> None:
         as_padding([(0, 0), (0, 0), (1, 2), (3, 4)], 2, False)
 
 
-def test_formats() -> None:
+def test_data_formats() -> None:
     for form, first in (("NHWC", False), ("NCHW", True), ("NCW", True), (None, False)):
         assert is_channels_first(form) == first
     with pytest.raises(ValueError, match="data_format is none of its values"):
         is_channels_first("HWCN")
 
 
-def test_functions_that_take_channels_last_only() -> None:
+def test_channels_last_only() -> None:
     image = np.zeros((1, 2, 2, 1), np.float32)
     with pytest.raises(ValueError, match="Data formats other than 'NHWC'"):
         nn.max_pool_with_argmax(image, 2, 1, "SAME", data_format="NCHW")
@@ -77,7 +77,7 @@ def test_functions_that_take_channels_last_only() -> None:
 @pytest.mark.parametrize("dilations", [(1, 1), (2, 3)])
 @pytest.mark.parametrize("strides", [(1, 1), (2, 3), (5, 1)])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-def test_pads_are_those_of_jax(
+def test_padding_matches_jax(
     dilations: tuple[int, int], strides: tuple[int, int], padding: str
 ) -> None:
     lengths, window = (9, 8), (3, 2)
@@ -116,8 +116,8 @@ def test_pads_are_those_of_jax(
         ),
     ],
 )
-def test_gradients_of_other_shapes_are_refused(made: Any, words: str) -> None:
-    import estimatorkit.compat.v1 as tf
+def test_gradients_of_wrong_shape_raise(made: Any, words: str) -> None:
+    import estimatorkit as tf
 
     refused = pytest.raises(tf.errors.InvalidArgumentError, match=words)
     with tf.Graph().as_default(), tf.Session() as session, refused:

@@ -1,4 +1,4 @@
-"""Examples read all at once give what protobuf's objects give, however they are encoded."""
+"""Vectorized parsing of `Example`s matches protobuf for every encoding."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from estimatorkit.ops.parsing.example_parsing import (
     parse_rows,
     without_batch,
 )
-from estimatorkit.runtime.columns import NO_DIM, RaggedColumn
+from estimatorkit.runtime.steps.columns import NO_DIM, RaggedColumn
 from estimatorkit.storage.example_proto import Example
 from estimatorkit.storage.wire import encoded_varint, message as fields
 
@@ -155,9 +155,7 @@ def assert_alike(serialized: list[bytes], monkeypatch: pytest.MonkeyPatch) -> No
     st.sampled_from([0.0, 0.05, 0.3]),
     st.integers(0, 1 << 30),
 )
-def test_every_encoding_is_read_as_protobuf_reads_it(
-    rows: list[Any], strange: float, seed: int
-) -> None:
+def test_every_encoding_matches_protobuf(rows: list[Any], strange: float, seed: int) -> None:
     encoder = Encoder(seed, strange)
     serialized = [encoder.example(row) for row in rows]
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -250,7 +248,7 @@ def test_common_examples_never_become_objects(monkeypatch: pytest.MonkeyPatch) -
     assert image.flags.c_contiguous
 
 
-def test_rows_of_a_block_are_told_apart() -> None:
+def test_block_rows_stay_separate() -> None:
     serialized = made([{"n": list(range(1, count + 1)), "s": [b"x"]} for count in range(1, 31)])
     columns = [
         Column("dense", "s", string),
@@ -272,7 +270,7 @@ def test_rows_of_a_block_are_told_apart() -> None:
         assert shapes[row].tolist() == [row + 1]
 
 
-def test_sparse_rows_of_a_block() -> None:
+def test_sparse_rows_of_block() -> None:
     serialized = made(
         [{"x": [2, 0], "y": [1, 3], "v": [1.0, 2.0]}, {"x": [1], "y": [0], "v": [3.0]}] * 20
     )
@@ -286,7 +284,7 @@ def test_sparse_rows_of_a_block() -> None:
 
 
 @pytest.mark.parametrize("total", [3, 50])
-def test_errors_name_the_first_example(total: int) -> None:
+def test_error_names_first_bad_example(total: int) -> None:
     good = {"n": [1], "x": [1.0, 2.0], "i": [0, 4]}
     columns = {
         "n": Column("dense", "n", int64),
@@ -317,7 +315,7 @@ def test_errors_name_the_first_example(total: int) -> None:
         parse_examples(texts, [], list(columns.values()), [])
 
 
-def test_turns_are_few_where_examples_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_similar_examples_take_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     """One array pass a feature, not one an example."""
     calls = []
     form = example_wire._Scan._form
@@ -359,7 +357,7 @@ def rows_of(outputs: list[Any], row: int) -> list[Any]:
 
 @pytest.mark.parametrize("few", [0, 100])
 @pytest.mark.parametrize("sizes", [None, [4, 4, 4], [4, 4, 1], [1, 0, 5], []])
-def test_a_block_gives_what_its_elements_give(
+def test_block_matches_single_elements(
     sizes: list[int] | None, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One parsing of a block is as many parsings of its elements."""
@@ -407,7 +405,7 @@ def test_a_block_gives_what_its_elements_give(
     assert all(len(column) == len(elements) for column in found)
 
 
-def test_other_elements_are_left_to_the_operation() -> None:
+def test_other_elements_fall_back_to_operation() -> None:
     attrs = {"columns": (tuple(Column("dense", "n", int64)),)}
     texts = np.array([b""] * 4, object)
     mixed = RaggedColumn(texts, np.array([[2, 1], [2, NO_DIM]]))
@@ -415,7 +413,7 @@ def test_other_elements_are_left_to_the_operation() -> None:
         assert parse_block([column, np.array([], object)], attrs) is None
 
 
-def test_errors_in_blocks_name_the_place_in_the_batch() -> None:
+def test_block_errors_name_batch_position() -> None:
     good, bad = made([{"n": [1]}, {"n": [1, 2]}])
     block = np.array([[good] * 10] * 3 + [[good] * 6 + [bad] + [good] * 3], object)
     attrs = {"columns": (tuple(Column("dense", "n", int64)),)}

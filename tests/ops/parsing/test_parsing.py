@@ -88,7 +88,7 @@ def test_static_shapes() -> None:
         assert one["v"].dense_shape.shape.as_list() == [1]
 
 
-def test_a_default_may_be_a_tensor() -> None:
+def test_default_may_be_tensor() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         default = tf.placeholder(tf.int64, [])
         feature = tf.FixedLenFeature([], tf.int64, default_value=default)
@@ -96,7 +96,7 @@ def test_a_default_may_be_a_tensor() -> None:
         np.testing.assert_array_equal(session.run(parsed["n"], {default: 5}), [5, 1])
 
 
-def test_messages_are_protobufs() -> None:
+def test_messages_match_protobuf() -> None:
     made = tf.train.Example()
     made.features.feature["a"].int64_list.value.extend([1, 2])
     read = tf.train.Example.FromString(made.SerializeToString())
@@ -117,8 +117,9 @@ COLUMNS = (
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=60), max_size=3))
-def test_any_bytes_are_examples_or_refused(serialized: list[bytes]) -> None:
+def test_arbitrary_bytes_parse_or_raise(serialized: list[bytes]) -> None:
     for parse in (
         lambda: parse_examples(serialized, [], COLUMNS, []),
         lambda: parse_sequence_examples(serialized, [], COLUMNS, COLUMNS[:1], []),
@@ -137,7 +138,7 @@ VALUES = st.one_of(
 
 
 @given(st.lists(VALUES, min_size=1, max_size=4), st.data())
-def test_what_is_written_is_read(rows: list[Any], data: Any) -> None:
+def test_write_then_read(rows: list[Any], data: Any) -> None:
     """Examples cut short or with a changed byte never give anything but values or our error."""
     dtypes = {int: int64, bytes: string, float: float32}
     for row in rows:

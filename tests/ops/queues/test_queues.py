@@ -1,4 +1,4 @@
-"""Queues: order, batches, closing, and runs that wait for one another."""
+"""Queues: order, batches, closing, and runs that wait for each other."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def contents(session: Session, queue: QueueBase) -> list[Any]:
 # -- order and batches
 
 
-def test_elements_come_out_in_order(session: Session) -> None:
+def test_fifo_order(session: Session) -> None:
     queue = FIFOQueue(10, [float32, string])
     session.run(queue.enqueue([1.5, "a"]))
     session.run(queue.enqueue_many([[2.5, 3.5], ["b", "c"]]))
@@ -85,7 +85,7 @@ def test_elements_come_out_in_order(session: Session) -> None:
     assert [session.run(taken) for _ in range(3)] == [[1.5, b"a"], [2.5, b"b"], [3.5, b"c"]]
 
 
-def test_names_as_tensorflow(session: Session) -> None:
+def test_names_match_tensorflow(session: Session) -> None:
     queue = FIFOQueue(10, int32, [()])
     assert queue.name == "fifo_queue"
     assert queue.enqueue(1).name == "fifo_queue_enqueue"
@@ -111,7 +111,7 @@ def test_batches_have_static_shapes(session: Session) -> None:
     assert session.run(queue.dequeue_many(0))[0].shape == (0, 2)
 
 
-def test_what_was_put_in_is_a_copy(session: Session) -> None:
+def test_enqueued_values_are_copied(session: Session) -> None:
     queue = FIFOQueue(2, float32)
     array = np.zeros(3, np.float32)
     session.run(queue.enqueue(placeholder(float32, [3], name="x")), {"x:0": array})
@@ -119,7 +119,7 @@ def test_what_was_put_in_is_a_copy(session: Session) -> None:
     np.testing.assert_array_equal(session.run(queue.dequeue()), [0, 0, 0])
 
 
-def test_dicts_of_named_components(session: Session) -> None:
+def test_named_components(session: Session) -> None:
     queue = FIFOQueue(4, [float32, int32], [[], []], names=["x", "y"])
     session.run(queue.enqueue({"x": 1.0, "y": 2}))
     session.run(queue.enqueue_many({"y": [3], "x": [4.0]}))
@@ -131,7 +131,7 @@ def test_dicts_of_named_components(session: Session) -> None:
         queue.enqueue({"x": 1.0, "z": 2})
 
 
-def test_shuffling_repeats_with_its_seed() -> None:
+def test_shuffling_follows_seed() -> None:
     orders = []
     for seed in (1, 1, 2):
         with Graph().as_default(), Session() as session:
@@ -143,7 +143,7 @@ def test_shuffling_repeats_with_its_seed() -> None:
     assert sorted(orders[2]) == list(range(50)) != orders[2]
 
 
-def test_shuffling_keeps_elements_until_it_is_closed(session: Session) -> None:
+def test_shuffling_keeps_minimum_until_closed(session: Session) -> None:
     queue = RandomShuffleQueue(10, 3, int32, [()], seed=7)
     session.run(queue.enqueue_many([range(5)]))
     first = session.run(queue.dequeue_many(2)).tolist()
@@ -154,7 +154,7 @@ def test_shuffling_keeps_elements_until_it_is_closed(session: Session) -> None:
     assert sorted([*first, *rest]) == list(range(5))
 
 
-def test_padding_fills_a_batch(session: Session) -> None:
+def test_padding_queue_fills_batch(session: Session) -> None:
     queue = PaddingFIFOQueue(10, [int32, string], [[None, 2], [None]])
     numbers, words = placeholder(int32, [None, 2]), placeholder(string, [None])
     put = queue.enqueue([numbers, words])
@@ -165,7 +165,7 @@ def test_padding_fills_a_batch(session: Session) -> None:
     assert got[1].tolist() == [[b"a", b"b"], [b"", b""]]
 
 
-def test_the_least_priority_comes_first(session: Session) -> None:
+def test_lowest_priority_first(session: Session) -> None:
     queue = PriorityQueue(10, string, [()])
     session.run(queue.enqueue_many([np.array([5, 1, 3, 1]), ["five", "one", "three", "uno"]]))
     assert queue.dtypes == [int64, string]
@@ -174,7 +174,7 @@ def test_the_least_priority_comes_first(session: Session) -> None:
     assert words.tolist() == [b"one", b"uno", b"three", b"five"]
 
 
-def test_a_queue_chosen_by_an_index(session: Session) -> None:
+def test_queue_from_list(session: Session) -> None:
     queues = [FIFOQueue(3, int32, [()]), FIFOQueue(3, int32, [()])]
     index = placeholder(int32, [])
     chosen = QueueBase.from_list(index, queues)
@@ -185,7 +185,7 @@ def test_a_queue_chosen_by_an_index(session: Session) -> None:
         QueueBase.from_list(index, [queues[0], FIFOQueue(3, float32)])
 
 
-def test_elements_that_are_not_kept(session: Session) -> None:
+def test_enqueue_where(session: Session) -> None:
     queue = FIFOQueue(9, int32, [()])
     keep, several = placeholder(bool_, []), placeholder(bool_, [None])
     single = queue.enqueue_where(keep, 1, many=False)
@@ -197,13 +197,13 @@ def test_elements_that_are_not_kept(session: Session) -> None:
     assert contents(session, queue) == [1, 2, 3, 4, 6, 7]
 
 
-def test_queues_of_one_shared_name_are_one(session: Session) -> None:
+def test_shared_name_shares_queue(session: Session) -> None:
     one, other = (FIFOQueue(3, int32, shared_name="jobs") for _ in range(2))
     session.run(one.enqueue(7))
     assert session.run(other.dequeue()) == 7
 
 
-def test_what_does_not_fit_is_refused(session: Session) -> None:
+def test_mismatched_elements_raise(session: Session) -> None:
     queue = FIFOQueue(3, [float32], [[2]])
     with pytest.raises(ValueError, match="incompatible"):
         queue.enqueue([[1.0, 2.0, 3.0]])
@@ -223,7 +223,7 @@ def test_what_does_not_fit_is_refused(session: Session) -> None:
 # -- closing
 
 
-def test_a_closed_queue_gives_what_it_has(session: Session) -> None:
+def test_closed_queue_returns_remaining_elements(session: Session) -> None:
     queue = FIFOQueue(10, int32, [()])
     session.run(queue.enqueue_many([[1, 2, 3]]))
     assert not session.run(queue.is_closed())
@@ -243,7 +243,7 @@ def test_a_closed_queue_gives_what_it_has(session: Session) -> None:
         session.run(queue.dequeue_up_to(5))
 
 
-def test_who_waits_to_take_is_woken_by_an_element(session: Session) -> None:
+def test_element_wakes_waiting_dequeue(session: Session) -> None:
     queue = FIFOQueue(10, int32, [()])
     taken, put = queue.dequeue(), queue.enqueue(6)
     running = waiting(session, queue, lambda: session.run(taken))
@@ -251,7 +251,7 @@ def test_who_waits_to_take_is_woken_by_an_element(session: Session) -> None:
     assert running.join() == 6
 
 
-def test_who_waits_to_take_is_woken_by_closing(session: Session) -> None:
+def test_closing_wakes_waiting_dequeue(session: Session) -> None:
     queue = FIFOQueue(10, int32, [()])
     batch, put, close = queue.dequeue_many(3), queue.enqueue(6), queue.close()
     session.run(put)
@@ -262,7 +262,7 @@ def test_who_waits_to_take_is_woken_by_closing(session: Session) -> None:
     assert contents(session, queue) == [6]
 
 
-def test_a_batch_may_be_larger_than_the_queue(session: Session) -> None:
+def test_batch_larger_than_capacity(session: Session) -> None:
     queue = FIFOQueue(2, int32, [()])
     batch, put = queue.dequeue_many(6), queue.enqueue_many([range(7)])
     running = waiting(session, queue, lambda: session.run(batch))
@@ -271,7 +271,7 @@ def test_a_batch_may_be_larger_than_the_queue(session: Session) -> None:
     assert contents(session, queue) == [6]
 
 
-def test_who_came_first_is_served_first(session: Session) -> None:
+def test_waiting_runs_are_served_in_order(session: Session) -> None:
     queue = FIFOQueue(10, int32, [()])
     batch, single, put = queue.dequeue_many(3), queue.dequeue(), queue.enqueue_many([range(4)])
     first = waiting(session, queue, lambda: session.run(batch))
@@ -281,7 +281,7 @@ def test_who_came_first_is_served_first(session: Session) -> None:
     assert second.join() == 3
 
 
-def test_closing_waits_for_those_who_wait_to_put(session: Session) -> None:
+def test_close_waits_for_pending_enqueues(session: Session) -> None:
     queue = FIFOQueue(1, int32, [()])
     put, close, taken = queue.enqueue_many([[1, 2]]), queue.close(), queue.dequeue()
     putting = waiting(session, queue, lambda: session.run(put))
@@ -295,7 +295,7 @@ def test_closing_waits_for_those_who_wait_to_put(session: Session) -> None:
         session.run(taken)
 
 
-def test_closing_can_cancel_those_who_wait_to_put(session: Session) -> None:
+def test_close_cancels_pending_enqueues(session: Session) -> None:
     queue = FIFOQueue(1, int32, [()])
     put, cancel = queue.enqueue_many([[1, 2]]), queue.close(cancel_pending_enqueues=True)
     putting = waiting(session, queue, lambda: session.run(put))
@@ -307,7 +307,7 @@ def test_closing_can_cancel_those_who_wait_to_put(session: Session) -> None:
 
 
 @pytest.mark.parametrize("what", ["put", "take"])
-def test_closing_the_session_cancels_who_waits(session: Session, what: str) -> None:
+def test_closing_session_cancels_waiting_runs(session: Session, what: str) -> None:
     queue = FIFOQueue(1, int32, [()])
     op = queue.enqueue_many([[1, 2]]) if what == "put" else queue.dequeue()
     running = waiting(session, queue, lambda: session.run(op))
@@ -316,16 +316,16 @@ def test_closing_the_session_cancels_who_waits(session: Session, what: str) -> N
         running.join()
 
 
-def test_a_run_that_is_cancelled_stops_waiting(session: Session) -> None:
+def test_cancelled_run_stops_waiting(session: Session) -> None:
     queue = FIFOQueue(1, int32, [()])
     taken = queue.dequeue()
     running = waiting(session, queue, lambda: session.run(taken))
-    session.state.cancelled.set()
+    session.state.cancel()
     with pytest.raises(errors.CancelledError):
         running.join()
 
 
-def test_many_producers_and_consumers_lose_nothing(session: Session) -> None:
+def test_concurrent_producers_and_consumers_lose_nothing(session: Session) -> None:
     queue = FIFOQueue(3, int32, [()])
     value = placeholder(int32, [])
     put, batch = queue.enqueue(value), queue.dequeue_many(5)

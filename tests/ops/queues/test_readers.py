@@ -1,4 +1,4 @@
-"""Readers: what their records are, where files end, what they remember."""
+"""Readers: records, ends of files, and state."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def test_whole_files(session: tf.Session, files: list[str]) -> None:
     ]
 
 
-def test_strings_as_they_are(session: tf.Session) -> None:
+def test_identity_reader(session: tf.Session) -> None:
     got = records(session, IdentityReader(), queue_of(session, ["a", "b"]))
     assert got == [(b"a", b"a"), (b"b", b"b")]
 
 
-def test_records_of_fixed_length(session: tf.Session, tmp_path: Path) -> None:
+def test_fixed_length_records(session: tf.Session, tmp_path: Path) -> None:
     plain, zipped, deflated = (str(tmp_path / name) for name in ("plain", "zipped", "deflated"))
     data = b"HHabcdefghF"
     Path(plain).write_bytes(data)
@@ -130,7 +130,7 @@ def test_tf_records(session: tf.Session, tmp_path: Path, compression: str) -> No
         session.run(value)
 
 
-def test_several_records_at_once(session: tf.Session, files: list[str]) -> None:
+def test_read_up_to(session: tf.Session, files: list[str]) -> None:
     keys, values = TextLineReader().read_up_to(queue_of(session, files), 2)
     assert values.shape.as_list() == [None]
     got = [session.run(values).tolist() for _ in range(3)]
@@ -139,7 +139,7 @@ def test_several_records_at_once(session: tf.Session, files: list[str]) -> None:
         session.run(keys)
 
 
-def test_a_reader_goes_on_where_it_was(session: tf.Session, files: list[str]) -> None:
+def test_reader_state_is_restored(session: tf.Session, files: list[str]) -> None:
     reader = TextLineReader()
     queue = queue_of(session, files)
     _, value = reader.read(queue)
@@ -157,14 +157,14 @@ def test_a_reader_goes_on_where_it_was(session: tf.Session, files: list[str]) ->
     assert session.run([value, reader.num_records_produced()]) == [b"last", 1]
 
 
-def test_a_file_that_is_not_there(session: tf.Session, files: list[str]) -> None:
+def test_missing_file_raises(session: tf.Session, files: list[str]) -> None:
     _, value = TextLineReader().read(queue_of(session, ["/nowhere/file", files[2]]))
     with pytest.raises(errors.NotFoundError, match="/nowhere/file"):
         session.run(value)
     assert session.run(value) == b"last"
 
 
-def test_a_reader_that_waits_for_names_does_not_hold_up_the_end(session: tf.Session) -> None:
+def test_waiting_reader_does_not_block_shutdown(session: tf.Session) -> None:
     reader = IdentityReader()
     queue = queue_of(session, [], close=False)
     key, _ = reader.read(queue)
@@ -178,7 +178,7 @@ def test_a_reader_that_waits_for_names_does_not_hold_up_the_end(session: tf.Sess
             running.result(timeout=20)
 
 
-def test_a_pipeline_of_text(session: tf.Session, files: list[str]) -> None:
+def test_text_pipeline(session: tf.Session, files: list[str]) -> None:
     """File names, lines, batches: the usual way."""
     names = tf.train.string_input_producer(files, num_epochs=2, shuffle=False)
     _, line = TextLineReader().read(names)

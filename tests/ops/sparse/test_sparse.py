@@ -1,4 +1,4 @@
-"""Sparse tensors against TensorFlow's results; feeding, fetching, errors, where products run."""
+"""Sparse tensors against TensorFlow's results; feeds, fetches, errors and product placement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core.sparse_tensor import convert_to_tensor_or_sparse_tensor
+from estimatorkit.ops.sparse.sparse import convert_to_tensor_or_sparse_tensor
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_sparse import SNIPPETS, SPARSE_ERRORS, run, sample
 
@@ -75,7 +75,7 @@ def test_errors(name: str) -> None:
     assert WORDS[name] in got["first_line"]
 
 
-def test_a_sparse_tensor_is_three_tensors() -> None:
+def test_components_of_sparse_tensor() -> None:
     with tf.Graph().as_default() as graph:
         sparse = sample(tf)
         dense = tf.sparse.to_dense(sparse)
@@ -95,7 +95,7 @@ def test_a_sparse_tensor_is_three_tensors() -> None:
             sparse.set_shape([3, 5])
 
 
-def test_sessions_feed_and_fetch_them() -> None:
+def test_feed_and_fetch() -> None:
     value = tf.SparseTensorValue(np.array([[0, 1]]), np.array([b"x"], object), np.array([1, 2]))
     with tf.Graph().as_default(), tf.Session() as session:
         fed = tf.sparse_placeholder(tf.string, name="words")
@@ -119,7 +119,7 @@ def test_conversion() -> None:
             convert_to_tensor_or_sparse_tensor(sparse, tf.int32)
 
 
-def test_products_of_unknown_length_are_not_compiled_again() -> None:
+def test_products_of_unknown_length_do_not_recompile() -> None:
     """On the host while the number of values is open, in XLA where it is known."""
     with tf.Graph().as_default(), tf.Session() as session:
         fed = tf.sparse_placeholder(tf.float32, [2, 4])
@@ -146,7 +146,7 @@ def test_large_shapes_do_not_overflow() -> None:
         assert doubled.values.tolist() == [4, 2]
 
 
-def test_values_mapped_and_dense_to_sparse() -> None:
+def test_mapped_values_and_dense_to_sparse() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         sparse = sample(tf)
         mapped = tf.sparse.map_values(lambda x, y: x + 2 * y, sparse, y=sparse)
@@ -160,7 +160,7 @@ def test_values_mapped_and_dense_to_sparse() -> None:
 
 
 @pytest.mark.parametrize("use", ["sparse * [[2.0]]", "sparse / [[0.5]]"])
-def test_an_operator_is_the_first_operation_of_a_program(use: str) -> None:
+def test_sparse_operator_in_fresh_process(use: str) -> None:
     code = (
         "import estimatorkit as tf\n"
         "sparse = tf.SparseTensor([[0, 1]], [3.0], [1, 2])\n"

@@ -1,4 +1,4 @@
-"""Lookup tables against TensorFlow 2.15.1 (tests/golden/tables.json), and how sessions hold them.
+"""Lookup tables against TensorFlow 2.15.1 (tests/golden/tables.json), and their sessions.
 
 The operations whose names hold `Table` are tested here: HashTableV2, MutableHashTableV2,
 InitializeTableV2, InitializeTableFromTextFileV2, LookupTableFindV2, LookupTableFindOrHash,
@@ -64,7 +64,7 @@ def test_error(name: str, folder: str) -> None:
     assert words in got["first_line"].replace(folder, "FOLDER")
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
+def test_byte_order_mark_is_skipped(tmp_path: Path) -> None:
     file = tmp_path / "marked.txt"
     file.write_bytes(b"\xef\xbb\xbfone\ntwo\n")
     with tf.Graph().as_default(), tf.Session() as session:
@@ -94,7 +94,7 @@ def test_collections(folder: str) -> None:
             assert session.run(asset) == f"{folder}/words.txt".encode()
 
 
-def test_the_file_may_be_fed(folder: str) -> None:
+def test_file_name_can_be_fed(folder: str) -> None:
     """As an exported model does, which has the file in another place."""
     with tf.Graph().as_default() as graph, tf.Session() as session:
         table = tf.lookup.index_table_from_file("moved away.txt")
@@ -104,7 +104,7 @@ def test_the_file_may_be_fed(folder: str) -> None:
         assert session.run(ids) == [1]
 
 
-def test_content_belongs_to_the_session(folder: str) -> None:
+def test_content_belongs_to_session(folder: str) -> None:
     with tf.Graph().as_default():
         first = tf.lookup.index_table_from_file(f"{folder}/words.txt")
         second = tf.lookup.index_table_from_file(f"{folder}/words.txt")
@@ -121,7 +121,7 @@ def test_content_belongs_to_the_session(folder: str) -> None:
             session.run(ids)
 
 
-def test_lookups_feed_the_device_and_keep_static_shapes(folder: str) -> None:
+def test_lookups_feed_device_and_keep_static_shapes(folder: str) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         words = tf.placeholder(tf.string, [None, 2])
         table = tf.lookup.index_table_from_file(f"{folder}/words.txt", num_oov_buckets=2)
@@ -136,7 +136,7 @@ def test_lookups_feed_the_device_and_keep_static_shapes(folder: str) -> None:
         assert empty.shape == (0, 2)
 
 
-def test_numbers_as_int32(folder: str) -> None:
+def test_int32_keys(folder: str) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         table = tf.lookup.index_table_from_file(f"{folder}/numbers.txt", key_dtype=tf.int32)
         ids = table.lookup(tf.constant([42, 7, 3]))
@@ -144,7 +144,7 @@ def test_numbers_as_int32(folder: str) -> None:
         np.testing.assert_array_equal(session.run(ids), [1, 0, -1])
 
 
-def test_a_vocabulary_that_is_computed() -> None:
+def test_computed_vocabulary() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         words = tf.placeholder(tf.string, [None])
         table = tf.lookup.index_table_from_tensor(words)
@@ -155,7 +155,7 @@ def test_a_vocabulary_that_is_computed() -> None:
         assert session.run(back.lookup(ids)).tolist() == [[b"c", b"a", b"UNK"]]
 
 
-def test_a_mutable_table_changes() -> None:
+def test_mutable_table_updates() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, default_value=-1)
         keys, values = tf.placeholder(tf.string, [None]), tf.placeholder(tf.int64, [None])
@@ -175,7 +175,7 @@ def test_a_mutable_table_changes() -> None:
             session.run(insert, {keys: ["a", "b"], values: [1]})
 
 
-def test_a_mutable_table_of_vectors() -> None:
+def test_mutable_table_of_vectors() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         table = tf.lookup.MutableHashTable(tf.int64, tf.float32, [0.0, 0.5])
         rows = tf.placeholder(tf.float32, [2, 2])
@@ -189,7 +189,7 @@ def test_a_mutable_table_of_vectors() -> None:
         np.testing.assert_array_equal(session.run(keys), [5, 6])
 
 
-def test_a_dense_table_refuses_its_reserved_keys() -> None:
+def test_dense_table_refuses_reserved_keys() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         table = tf.lookup.experimental.DenseHashTable(
             tf.string, tf.int64, default_value=-1, empty_key="", deleted_key="$"
@@ -201,7 +201,7 @@ def test_a_dense_table_refuses_its_reserved_keys() -> None:
                 session.run(table.lookup(tf.constant([key])))
 
 
-def test_checkpoints_hold_the_entries_of_dense_tables(tmp_path: Path) -> None:
+def test_checkpoint_of_dense_table(tmp_path: Path) -> None:
     def table() -> tf.lookup.experimental.DenseHashTable:
         return tf.lookup.experimental.DenseHashTable(
             tf.int64, tf.int64, -1, [0, 0], [9, 9], initial_num_buckets=4, name="dense"
@@ -222,7 +222,7 @@ def test_checkpoints_hold_the_entries_of_dense_tables(tmp_path: Path) -> None:
         assert session.run(made.export()[0]).shape == (4, 2)
 
 
-def test_checkpoints_hold_mutable_tables(tmp_path: Path) -> None:
+def test_checkpoint_of_mutable_tables(tmp_path: Path) -> None:
     with tf.Graph().as_default():
         table = tf.lookup.MutableHashTable(tf.string, tf.int64, -1, name="counts")
         tf.Variable(1.0)
@@ -250,12 +250,12 @@ def test_keys_are_checked() -> None:
             tf.lookup.StrongHashSpec([1])
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     for name in dir(tf.lookup):
         assert getattr(tf.lookup, name) is not None, name
 
 
-def test_graphs_with_tables_and_parsers_are_read_back() -> None:
+def test_graphs_with_tables_and_parsers_round_trip() -> None:
     """Every attribute is plain data."""
     with tf.Graph().as_default() as graph:
         lines = tf.placeholder(tf.string, [None], name="lines")

@@ -42,7 +42,7 @@ HASHES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", HASHES)
-def test_hash_is_tensorflows(name: str) -> None:
+def test_hash_matches_tensorflow(name: str) -> None:
     values = HASHES[name](STRINGS)
     first = GOLDEN[name]["first"]
     assert [str(value) for value in values[: len(first)]] == first
@@ -51,7 +51,7 @@ def test_hash_is_tensorflows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(HASHES) - {"cross"}))
-def test_a_string_hashes_the_same_alone_and_among_others(name: str) -> None:
+def test_hash_is_independent_of_batch(name: str) -> None:
     chosen = [*STRINGS[280:310], b""]
     together = HASHES[name](chosen)
     assert [HASHES[name]([each])[0] for each in chosen] == list(together)

@@ -69,7 +69,7 @@ def test_error(name: str) -> None:
         assert words in got["first_line"]
 
 
-def test_strings_are_taken_from_the_device_side_too() -> None:
+def test_strings_computed_from_device_values() -> None:
     """Numbers that XLA computes become strings, and numbers again for XLA."""
     with tf.Graph().as_default(), tf.Session() as session:
         number = tf.placeholder(tf.float32, [2])
@@ -91,17 +91,17 @@ def test_strings_are_taken_from_the_device_side_too() -> None:
         ("x$|y", "yx", "__"),
     ],
 )
-def test_syntax_of_re2(pattern: str, text: str, expected: str) -> None:
+def test_re2_syntax(pattern: str, text: str, expected: str) -> None:
     assert replacer(pattern.encode(), b"_", True)(text.encode()) == expected.encode()
 
 
 @pytest.mark.parametrize("pattern", ["[[:^alpha:]]", "[[:none:]]", r"\pL", "a**", "["])
-def test_patterns_that_are_not_understood(pattern: str) -> None:
+def test_unsupported_patterns_raise(pattern: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid pattern"):
         compiled(pattern.encode())
 
 
-def test_kernels_take_the_strings_of_numpy_too() -> None:
+def test_kernels_accept_numpy_strings() -> None:
     """A graph's input may come as a NumPy scalar of bytes."""
     assert string_array(np.array([b"a", b"bc"])).tolist() == [b"a", b"bc"]
     assert string_array(np.array(b"ab"))[()] == b"ab"
@@ -115,14 +115,14 @@ def test_kernels_take_the_strings_of_numpy_too() -> None:
     assert parse(serialize(np.array(b"ab")), out_type=tf.string) == b"ab"
 
 
-def test_a_scalar_of_a_vector_of_strings_stays_a_string() -> None:
+def test_scalar_of_string_vector_stays_string() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         one = tf.constant(["a\0", "b"])[0]
         joined = tf.string_join([one, tf.string_split(["c\0 d"]).values[0]])
         assert session.run([joined, tf.strings.length(one)]) == [b"a\0c\0", 2]
 
 
-def test_what_is_refused_when_the_graph_is_built() -> None:
+def test_static_errors() -> None:
     with tf.Graph().as_default():
         with pytest.raises(ValueError, match="there is no RaggedTensor"):
             tf.strings.split(["a b"], result_type="RaggedTensor")
@@ -141,14 +141,14 @@ def test_what_is_refused_when_the_graph_is_built() -> None:
 
 
 @given(st.lists(st.text(alphabet='ab", \n', max_size=5), min_size=1, max_size=4))
-def test_csv_that_python_writes_is_read_back(fields: list[str]) -> None:
+def test_csv_round_trip(fields: list[str]) -> None:
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="").writerow(fields)
     assert csv_fields(text.getvalue().encode(), b",", True) == [each.encode() for each in fields]
 
 
 @given(st.binary(max_size=30))
-def test_any_bytes_are_a_tensor_or_refused(data: bytes) -> None:
+def test_arbitrary_bytes_parse_or_raise(data: bytes) -> None:
     kernel = registry.lookup("ParseTensor").kernel
     try:
         kernel(data, out_type=tf.float32)
@@ -157,16 +157,7 @@ def test_any_bytes_are_a_tensor_or_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("array", [np.arange(6).reshape(2, 3), np.array(True), np.zeros([0, 2])])
-def test_tensor_protos_give_arrays_back(array: Any) -> None:
+def test_tensor_proto_round_trip(array: Any) -> None:
     np.testing.assert_array_equal(tf.make_ndarray(tf.make_tensor_proto(array)), array)
     filled = tf.make_ndarray(tf.make_tensor_proto([1, 2], tf.int64, [2, 2]))
     np.testing.assert_array_equal(filled, [[1, 2], [2, 2]])
-
-
-def test_ngrams_of_the_words_of_texts() -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
-        words = tf.strings.split(["a b c", "d", "e f"], result_type="SparseTensor")
-        grams = session.run(tf.strings.ngrams(words, 2, separator="_"))
-    assert grams.indices.tolist() == [[0, 0], [0, 1], [2, 0]]
-    assert grams.values.tolist() == [b"a_b", b"b_c", b"e_f"]
-    assert grams.dense_shape.tolist() == [3, 2]

@@ -1,4 +1,4 @@
-"""Random programs of assignments, in an order that control dependencies set, against NumPy."""
+"""Random programs of assignments ordered by control dependencies, against NumPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.sweep import sweep
 
 ROWS = 4

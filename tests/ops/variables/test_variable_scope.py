@@ -26,7 +26,7 @@ def value_of(session: tf.Session, tensor: Any) -> Any:
 # -- custom getters
 
 
-def test_a_custom_getter_stands_before_the_variable() -> None:
+def test_custom_getter() -> None:
     asked: list[tuple[str, Any, Any]] = []
 
     def getter(inner: Any, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -61,7 +61,7 @@ def test_custom_getters_nest() -> None:
     assert order == ["inner", "outer", "own"]
 
 
-def test_a_getter_that_stores_in_another_dtype(session: tf.Session) -> None:
+def test_getter_with_other_storage_dtype(session: tf.Session) -> None:
     """As in mixed-precision programs: parameters by position, and not the newest ones."""
 
     def stored(
@@ -92,7 +92,7 @@ def test_a_getter_that_stores_in_another_dtype(session: tf.Session) -> None:
 # -- what scopes hand on
 
 
-def test_what_a_scope_says_by_default() -> None:
+def test_scope_defaults() -> None:
     with tf.variable_scope("s") as scope:
         scope.set_initializer(tf.zeros_initializer())
         scope.set_regularizer(tf.reduce_sum)
@@ -118,7 +118,7 @@ def test_what_a_scope_says_by_default() -> None:
 
 
 @pytest.mark.slow
-def test_a_variable_in_parts(session: tf.Session) -> None:
+def test_partitioned_variable(session: tf.Session) -> None:
     with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(3)):
         whole = tf.get_variable("v", [7, 2], initializer=tf.ones_initializer())
         scalar = tf.get_variable("scalar", [])
@@ -146,7 +146,7 @@ def test_a_variable_in_parts(session: tf.Session) -> None:
         tf.get_variable("v", [7, 2])
 
 
-def test_parts_of_a_value(session: tf.Session) -> None:
+def test_slices_of_value(session: tf.Session) -> None:
     value = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     whole = tf.get_variable(
         "v", initializer=value, partitioner=tf.fixed_size_partitioner(2, axis=1)
@@ -160,7 +160,7 @@ def test_parts_of_a_value(session: tf.Session) -> None:
 
 
 @pytest.mark.slow
-def test_parts_are_as_large_as_the_whole_says(session: tf.Session) -> None:
+def test_partition_sizes(session: tf.Session) -> None:
     """The scale of a part follows from the shape of the whole variable."""
     whole = tf.get_variable(
         "v",
@@ -188,7 +188,7 @@ def test_partitioners(partitioner: Any, shape: list[int], expected: list[int]) -
     assert partitioner(shape=tf.TensorShape(shape), dtype=tf.float32) == expected
 
 
-def test_partitions_that_do_not_fit() -> None:
+def test_invalid_partitions_raise() -> None:
     for answer, words in (
         ([2], "does not match the Variable's rank"),
         ([2, 2], "Can only slice a variable along one dimension"),
@@ -215,7 +215,7 @@ def test_partitions_that_do_not_fit() -> None:
         (tf.initializers.lecun_normal(1), 2 * np.sqrt(1 / 200) / 0.87962566),
     ],
 )
-def test_the_scale_of_initializers(session: tf.Session, initializer: Any, limit: float) -> None:
+def test_initializer_scale(session: tf.Session, initializer: Any, limit: float) -> None:
     largest = np.abs(session.run(initializer([200, 300]))).max()
     assert 0.97 * limit < largest <= limit * (1 + 1e-6)
 

@@ -75,7 +75,7 @@ def test_errors(name: str) -> None:
         assert words in error["first_line"]
 
 
-def test_exceptions_are_needed() -> None:
+def test_listed_exceptions_are_needed() -> None:
     for name, fact in DIFFERENT_FACTS:
         assert GOLDEN["snippets"][name][fact] != DIFFERENT_FACTS[name, fact][0]
     for name, (ours, _) in DIFFERENT_ERRORS.items():

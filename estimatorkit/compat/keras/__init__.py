@@ -1,0 +1,1 @@
+"""`keras`: what only TensorFlow 1 programs use."""

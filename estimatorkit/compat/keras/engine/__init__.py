@@ -1,0 +1,1 @@
+"""`keras.engine`: what only TensorFlow 1 programs use."""

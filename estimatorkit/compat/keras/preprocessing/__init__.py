@@ -1,0 +1,1 @@
+"""`keras.preprocessing`: what only TensorFlow 1 programs use."""

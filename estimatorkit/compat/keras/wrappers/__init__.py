@@ -1,0 +1,1 @@
+"""`keras.wrappers`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+"""`layers`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+"""`layers.convolutional`: what only TensorFlow 1 programs use."""

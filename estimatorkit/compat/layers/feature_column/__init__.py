@@ -1,0 +1,1 @@
+"""`layers.feature_column`: what only TensorFlow 1 programs use."""

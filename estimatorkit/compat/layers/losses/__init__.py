@@ -1,0 +1,1 @@
+"""`layers.losses`: what only TensorFlow 1 programs use."""

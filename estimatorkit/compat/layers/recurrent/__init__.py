@@ -1,0 +1,1 @@
+"""`layers.recurrent`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,3 @@
+from estimatorkit.compat.layers.convolutional.locally_connected import (
+    LocallyConnected1D as LocallyConnected1D, LocallyConnected2D as LocallyConnected2D,
+)

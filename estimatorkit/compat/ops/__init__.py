@@ -1,0 +1,1 @@
+"""`ops`: what only TensorFlow 1 programs use."""

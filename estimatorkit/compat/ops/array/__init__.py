@@ -1,0 +1,1 @@
+"""`ops.array`: what only TensorFlow 1 programs use."""

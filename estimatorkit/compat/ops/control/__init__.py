@@ -1,0 +1,1 @@
+"""`ops.control`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+"""`ops.debug`: what only TensorFlow 1 programs use."""

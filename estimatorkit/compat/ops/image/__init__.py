@@ -1,0 +1,1 @@
+"""`ops.image`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+"""`ops.linalg`: what only TensorFlow 1 programs use."""

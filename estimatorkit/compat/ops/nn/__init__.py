@@ -1,0 +1,1 @@
+"""`ops.nn`: what only TensorFlow 1 programs use."""

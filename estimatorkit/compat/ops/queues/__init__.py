@@ -1,0 +1,1 @@
+"""`ops.queues`: what only TensorFlow 1 programs use."""

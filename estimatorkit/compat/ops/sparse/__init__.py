@@ -1,0 +1,1 @@
+"""`ops.sparse`: what only TensorFlow 1 programs use."""

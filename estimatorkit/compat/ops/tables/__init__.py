@@ -1,0 +1,1 @@
+"""`ops.tables`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+"""`ops.text`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+"""`ops.variables`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+"""`train`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+"""`train.hooks`: what only TensorFlow 1 programs use."""

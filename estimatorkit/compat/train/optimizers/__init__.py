@@ -1,0 +1,1 @@
+"""`train.optimizers`: what only TensorFlow 1 programs use."""

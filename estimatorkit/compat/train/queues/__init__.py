@@ -1,0 +1,1 @@
+"""`train.queues`: what only TensorFlow 1 programs use."""

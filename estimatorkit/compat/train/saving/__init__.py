@@ -1,0 +1,1 @@
+"""`train.saving`: what only TensorFlow 1 programs use."""

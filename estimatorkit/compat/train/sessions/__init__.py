@@ -1,0 +1,1 @@
+"""`train.sessions`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+from estimatorkit.compat.names.keras.preprocessing.image import *

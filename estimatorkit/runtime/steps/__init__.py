@@ -1,0 +1,1 @@
+"""Ways to run a plan many times: over the rows of columns, over the steps of a block, in parts."""

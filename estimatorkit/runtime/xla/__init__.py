@@ -1,0 +1,1 @@
+"""The compiler and the host: devices, XLA's options and caches, jaxprs, memory, threads."""
