@@ -51,22 +51,23 @@ def device_rows() -> list[Any]:
     return [
         pytest.param(row, id=row.type)
         for row in map(registry.lookup, registry.registered_types())
-        if not row.context and any(row.place(case.attrs) == "device" for case in row.cases())
+        if not row.placement.context
+        and any(row.placement.place(case.attrs) == "device" for case in row.cases())
     ]
 
 
 @pytest.mark.parametrize("row", device_rows())
 def test_op(row: OpDef) -> None:
     for case in row.cases():
-        if row.place(case.attrs) == "device":
+        if row.placement.place(case.attrs) == "device":
             assert custom_calls(text_of(row, case)) == []
 
 
 def text_of(row: OpDef, case: Case) -> str:
     arrays = [np.asarray(value) for value in case.inputs]
-    static = row.static_positions(case.attrs)
+    static = row.semantics.static_positions(case.attrs)
     attrs = {key: value for key, value in case.attrs.items() if key[0] != "_"}
-    if row.random:
+    if row.semantics.random:
         attrs["key"] = random_key(np.array([1, 2, 0], np.uint32))
 
     def call(*given: Any) -> Any:

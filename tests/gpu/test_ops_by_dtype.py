@@ -41,12 +41,16 @@ OF_FLOAT32 = {"StatelessMultinomial"}
 def rows() -> Iterator[OpDef]:
     for type_ in registry.registered_types():
         row = registry.lookup(type_)
-        if not row.random and not row.context and any(map(floats, device_cases(row))):
+        if (
+            not row.semantics.random
+            and not row.placement.context
+            and any(map(floats, device_cases(row)))
+        ):
             yield row
 
 
 def device_cases(row: OpDef) -> list[Case]:
-    return [case for case in row.cases() if row.place(case.attrs) == "device"]
+    return [case for case in row.cases() if row.placement.place(case.attrs) == "device"]
 
 
 def floats(case: Case) -> list[int]:
@@ -79,7 +83,7 @@ def test_value(row: OpDef, dtype: str) -> None:
 
 def cast_inputs(row: OpDef, case: Case, dtype: str) -> tuple[Case, list[NDArray[Any]]] | None:
     kind = as_dtype(dtype)
-    static = row.static_positions(case.attrs)
+    static = row.semantics.static_positions(case.attrs)
     chosen = [at for at in floats(case) if at not in static]
     if any(row.accepted(at) and kind not in row.accepted(at) for at in chosen):
         return None
@@ -104,11 +108,11 @@ def run(
         for case, arrays in examples:
             inputs: list[Tensor] = []
             for at, array in enumerate(arrays):
-                if at in row.updated_positions(case.attrs):
+                if at in row.semantics.updated_positions(case.attrs):
                     variable = Variable(array)
                     initializers.append(variable.initializer)
                     inputs.append(variable.handle)
-                elif at in row.static_positions(case.attrs):
+                elif at in row.semantics.static_positions(case.attrs):
                     inputs.append(constant(array))
                 else:
                     inputs.append(placeholder(as_dtype(array.dtype), array.shape))
