@@ -66,6 +66,7 @@ class Block:
         ready: the columns for the loop: arrays `(capacity, ...)` with the first `count` rows
             filled, or ragged columns until elements of equal shape are requested.
         prepare: the function that made `ready`.
+        sent: `ready` on the device, if it was sent there when it was read.
         two_shapes: the sizes of the rows of `ready`, if they have two shapes.
     """
 
@@ -79,6 +80,7 @@ class Block:
     number: int = 0
     ready: Columns = field(default_factory=list)
     prepare: Prepare | None = None
+    sent: Columns | None = None
     two_shapes: PartialBatches | None = None
 
 
@@ -134,7 +136,7 @@ class Cursor:
             prepare: prepares columns for the loop; later blocks are prepared when they are read. If
                 its `two_shapes` is true, elements may have two shapes (see
                 `runtime.steps.partial_batch`). Block lengths are multiples of its `together`, if
-                present.
+                present. Its `send`, if present, transfers them to the device.
 
         Raises:
             OutOfRangeError: at the end of the input.
@@ -172,6 +174,9 @@ class Cursor:
     def _make_ready(self, block: Block, prepare: Prepare) -> None:
         columns = prepare(block.columns, block.count)
         block.ready, block.prepare = self._filled_up(columns, block.count), prepare
+        send = getattr(prepare, "send", None)
+        if send is not None and all(isinstance(column, np.ndarray) for column in block.ready):
+            block.sent = send(block.ready)
 
     def _first_of_one_shape(self, block: Block) -> Block:
         """Splits off the leading elements of equal shape as a block; keeps the others for later."""
@@ -445,6 +450,7 @@ def _cut(block: Block, start: int, stop: int) -> Block:
         skip=block.skip + start,
         number=block.number + start,
         offset=0,
+        sent=None,
         two_shapes=None,
     )
 

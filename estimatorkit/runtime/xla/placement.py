@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,17 @@ def default_name() -> str:
 def device_named(name: str) -> Any:
     """The JAX device of a name in a plan."""
     return next(iter(available().values())) if name == DEFAULT else available()[name]
+
+
+def on_host() -> AbstractContextManager[Any]:
+    """A context manager in which executables run on the CPU unless their arguments are elsewhere.
+
+    Functions of datasets run there: their arguments come from the host, and their results go back.
+    """
+    if jax.default_backend() == "cpu":
+        return nullcontext()
+    device: AbstractContextManager[Any] = jax.default_device(jax.local_devices(backend="cpu")[0])
+    return device
 
 
 def set_cpu_devices(count: int) -> None:
