@@ -29,11 +29,13 @@ __compiler_version__: str
 
 
 def write_stubs(folder: Path) -> None:
-    """Writes the stubs.
+    """Writes the stubs, in place of those that there are.
 
     Args:
         folder: that of `compat.v1`.
     """
+    for earlier in folder.rglob("*.pyi"):
+        earlier.unlink()
     for path, text in stubs():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +96,7 @@ def _defined(module: str, path: Path) -> Iterator[tuple[str, str]]:
     for node in ast.parse(path.read_bytes()).body:
         match node:
             case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=listed)):
-                names = {name for each in listed for name in _constants(each)}
+                names = {each.value for each in listed if isinstance(each, ast.Constant)}
                 break
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
@@ -103,13 +105,6 @@ def _defined(module: str, path: Path) -> Iterator[tuple[str, str]]:
             case _:
                 pass
     return ((name, f"{module}:{name}") for name in names if not name.startswith("_"))
-
-
-def _constants(node: ast.AST) -> Iterator[str]:
-    """The texts in an element of `__all__`: itself, or those of a starred tuple."""
-    for each in ast.walk(node):
-        if isinstance(each, ast.Constant) and isinstance(each.value, str):
-            yield each.value
 
 
 if __name__ == "__main__":
