@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import estimatorkit as tf
+import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.layers.recurrent import recurrent_v1
 from estimatorkit.core.conversion import constant
 from estimatorkit.keras import layers
