@@ -43,7 +43,8 @@ def test_every_tensorflow_gradient_exists() -> None:
 
 
 def test_gradients_that_tensorflow_lacks() -> None:
-    assert {type_ for type_ in OURS if not GOLDEN[type_] and _differentiable(type_)} == MORE
+    more = {type_ for type_ in OURS if not GOLDEN[type_] and _differentiable(type_)}
+    assert more == MORE & set(OURS)  # without `compat`, there are fewer operations
 
 
 def test_ops_without_gradient_match_tensorflow() -> None:

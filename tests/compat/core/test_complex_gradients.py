@@ -1,0 +1,13 @@
+"""The tests of `tests/core/test_complex_gradients.py` that need names of TensorFlow 1."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.test_complex_gradients import test_gradients as check_gradients
+from tests.golden.snippets_complex import LEGACY
+
+
+@pytest.mark.parametrize("name", sorted(LEGACY))
+def test_gradients(name: str) -> None:
+    check_gradients(name)
