@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.test_complex_gradients import test_gradients as check_gradients
+import estimatorkit.compat.v1 as tf
+from tests.core.test_complex_gradients import check_gradients
 from tests.golden.snippets_complex import LEGACY
 
 
 @pytest.mark.parametrize("name", sorted(LEGACY))
 def test_gradients(name: str) -> None:
-    check_gradients(name)
+    check_gradients(tf, name)

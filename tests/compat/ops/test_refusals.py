@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import estimatorkit.compat.v1 as tf
 from tests.golden.snippets_refusals import LEGACY
-from tests.ops.test_refusals import test_raises_same_error_class as check_raises_same_error_class
+from tests.ops.test_refusals import check_class
 
 
 @pytest.mark.parametrize("name", sorted(LEGACY))
 def test_raises_same_error_class(name: str) -> None:
-    check_raises_same_error_class(name)
+    check_class(tf, name)
