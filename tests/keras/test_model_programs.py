@@ -187,24 +187,6 @@ def test_replaced_nan_does_not_warn(caplog: pytest.LogCaptureFixture) -> None:
 # -- premade models
 
 
-@pytest.mark.slow
-def test_wide_deep_model_has_two_optimizers() -> None:
-    wide = keras.experimental.LinearModel()
-    deep = keras.Sequential([LAYERS.Dense(1, kernel_initializer="zeros")])
-    model = keras.experimental.WideDeepModel(wide, deep)
-    rates = [keras.optimizers.SGD(0.5), keras.optimizers.SGD(0.25)]
-    model.compile(rates, "mse")
-    model.fit([ONES, 2 * ONES], TARGETS, batch_size=8, verbose=0)
-    np.testing.assert_allclose(wide.get_weights()[0], np.full((2, 1), 1.0), rtol=1e-6)
-    np.testing.assert_allclose(deep.get_weights()[0], np.full((2, 1), 1.0), rtol=1e-6)
-    assert [keras.backend.get_value(each.iterations) for each in rates] == [1, 1]
-    model.compile("sgd", "mse")
-    assert model.predict([ONES, ONES]).shape == (8, 1)
-    one_input = keras.experimental.WideDeepModel(wide, deep, activation="relu")
-    one_input.compile("sgd", "mse")
-    assert one_input.predict(-ONES).max() == 0
-
-
 # -- files
 
 
