@@ -30,7 +30,7 @@ SOME = (
     ),
     *(
         "premade/test_estimators.py",
-        "recommend/layers/test_interaction.py",
+        "recommend/test_interactions.py",
         "experiment/test_hints.py",
     ),
     *("distribute/test_device_setter.py", "fuzz/test_fuzz.py", "test_wiring.py"),
