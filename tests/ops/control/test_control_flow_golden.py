@@ -12,7 +12,7 @@ import pytest
 import estimatorkit as tf
 from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
-from tests.golden.snippets_control_flow import ARRAYS, FUNCTIONS, GRAPHS, LEGACY, REFUSALS, STATE
+from tests.golden.snippets_control_flow import ARRAYS, GRAPHS, LEGACY, REFUSALS, STATE
 from tests.sweep import sweep
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "control_flow.json").read_text("utf-8"))
@@ -66,11 +66,6 @@ def test_loops_gradients_and_graphs(name: str) -> None:
 @pytest.mark.parametrize("name", ARRAYS)
 def test_tensor_arrays(name: str) -> None:
     assert_same(run(ARRAYS[name]), GOLDEN["arrays"][name])
-
-
-@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - LEGACY))
-def test_functions(name: str) -> None:
-    assert_same(run(FUNCTIONS[name]), GOLDEN["functions"][name])
 
 
 @pytest.mark.parametrize("name", sorted(REFUSALS.keys() - LEGACY))

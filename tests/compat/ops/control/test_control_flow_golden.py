@@ -6,8 +6,10 @@ import pytest
 
 from tests.golden.snippets_control_flow import FUNCTIONS, GRAPHS, LEGACY, REFUSALS
 from tests.ops.control.test_control_flow_golden import (
+    GOLDEN,
+    assert_same,
+    run,
     test_errors as check_errors,
-    test_functions as check_functions,
     test_loops_gradients_and_graphs as check_loops_gradients_and_graphs,
 )
 
@@ -17,9 +19,9 @@ def test_loops_gradients_and_graphs(name: str) -> None:
     check_loops_gradients_and_graphs(name)
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() & LEGACY))
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name: str) -> None:
-    check_functions(name)
+    assert_same(run(FUNCTIONS[name]), GOLDEN["functions"][name])
 
 
 @pytest.mark.parametrize("name", sorted(REFUSALS.keys() & LEGACY))

@@ -6,10 +6,7 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from tests.golden.snippets_variables import ERRORS, LEGACY, SNIPPETS
-from tests.ops.variables.test_variables_golden import (
-    check_error,
-    check_facts,
-)
+from tests.ops.variables.test_variables_golden import check_error, check_facts
 
 
 @pytest.mark.parametrize("name", sorted(SNIPPETS.keys() & LEGACY))
