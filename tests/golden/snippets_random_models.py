@@ -325,7 +325,7 @@ class Built:
     # -- structures
 
     def _shape_of(self, tensor: Any) -> tuple[int, ...]:
-        return tuple(self.keras.backend.int_shape(tensor)[1:])
+        return tuple(tensor.shape.as_list()[1:])
 
     def _fits(self, tensor: Any) -> bool:
         """Whether steps and pixels suffice for the windows of layers."""
