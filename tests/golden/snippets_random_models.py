@@ -578,6 +578,10 @@ def flat(outputs: Any) -> list[float]:
     return [float(each) for part in parts for each in np.ravel(part)]
 
 
+# Models that need names of TensorFlow 1, by seed.
+LEGACY = {"103", "126", "129"}
+
+
 def run(tf: Any, seed: int) -> dict[str, list[float]]:
     """What the model of a seed gives: predictions, losses, metrics, weights, step by step."""
     built = Built(tf, seed)
