@@ -14,7 +14,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # Three for two cores: the tests of clusters mostly wait for their processes.
 TEST_PROCESSES ?= 3
 
-.PHONY: help quickstart test test-all check docs build format benchmark fuzz clean
+.PHONY: help quickstart test test-all test-gpu check docs build format benchmark fuzz clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -28,11 +28,14 @@ PYTEST = $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist worksteal
 
 test: $(VENV)/installed-test ## install with [test], then run the quick tests (minutes)
 	@echo "Running the quick tests ($(TEST_PROCESSES) processes)"
-	@$(PYTEST) -m "not slow"
+	@$(PYTEST) -m "not slow and not gpu"
 
 test-all: $(VENV)/installed-test ## the same, and the long sweeps, trainings and clusters
 	@echo "Running all tests ($(TEST_PROCESSES) processes)"
 	@$(PYTEST)
+
+test-gpu: $(VENV)/installed-test ## the tests that compare the default device, a GPU say, with the CPU
+	@XLA_PYTHON_CLIENT_PREALLOCATE=false $(PYTEST) -m gpu tests/gpu
 
 check: $(VENV)/installed-dev ## formatting, lint and types
 	@echo "Formatting (ruff format --check)"

@@ -41,8 +41,16 @@ WEIGHT = "sample_weight"
 
 HIDDEN_UNITS = {"hidden_units": (64, 32), "dnn_hidden_units": (64, 32)}
 OFFERED = (
-    *("columns", "feature_columns", "linear_feature_columns", "dnn_feature_columns"),
-    *("n_classes", "label_dimension", "label_vocabulary", "weight_column", "model_dir", "config"),
+    "columns",
+    "feature_columns",
+    "linear_feature_columns",
+    "dnn_feature_columns",
+    "n_classes",
+    "label_dimension",
+    "label_vocabulary",
+    "weight_column",
+    "model_dir",
+    "config",
 )
 # All predictions are made in batches of this many rows, the last one filled up: one compilation,
 # and a row's prediction does not depend on how many others there are, to the last bit.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __dir__ = listing(__name__)
-__all__ = [*("METRICS", "label_ids", "linear_weights", "permutation_importance", "predict_table")]
+__all__ = ["METRICS", "label_ids", "linear_weights", "permutation_importance", "predict_table"]
 
 _ROWS = 8192
 """Rows of a call, about; all calls have the same shape, so that there is one compilation."""

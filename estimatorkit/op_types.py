@@ -6,7 +6,7 @@ reads a `GraphDef`, needs the rows of modules that it has had no reason to impor
 
 from __future__ import annotations
 
-import contextlib
+from importlib.util import find_spec
 
 from estimatorkit.core.registry import add_ops
 
@@ -32,12 +32,12 @@ add_ops("estimatorkit.train.optimizers.deduplicate_slices", "SumRepeatedRows")
 add_ops(
     "estimatorkit.train.optimizers.optimizer_rules",
     "ApplyAdadelta ApplyAdagrad ApplyAdagradDA ApplyAdam ApplyCenteredRMSProp ApplyFtrl "
-    "ApplyGradientDescent ApplyMomentum ApplyNesterovMomentum ApplyProximalAdagrad "
-    "ApplyProximalGradientDescent ApplyRMSProp ApplyRowwiseAdagrad SparseApplyAdadelta "
-    "SparseApplyAdagrad SparseApplyAdagradDA SparseApplyAdam SparseApplyCenteredRMSProp "
-    "SparseApplyFtrl SparseApplyGradientDescent SparseApplyMomentum SparseApplyNesterovMomentum "
-    "SparseApplyProximalAdagrad SparseApplyProximalGradientDescent SparseApplyRMSProp "
-    "SparseApplyRowwiseAdagrad",
+    "ApplyGradientDescent ApplyLazyAdam ApplyMomentum ApplyNesterovMomentum "
+    "ApplyProximalAdagrad ApplyProximalGradientDescent ApplyRMSProp ApplyRowwiseAdagrad "
+    "SparseApplyAdadelta SparseApplyAdagrad SparseApplyAdagradDA SparseApplyAdam "
+    "SparseApplyCenteredRMSProp SparseApplyFtrl SparseApplyGradientDescent SparseApplyLazyAdam "
+    "SparseApplyMomentum SparseApplyNesterovMomentum SparseApplyProximalAdagrad "
+    "SparseApplyProximalGradientDescent SparseApplyRMSProp SparseApplyRowwiseAdagrad",
 )
 add_ops(
     "estimatorkit.train.optimizers.keras_rules",
@@ -51,7 +51,7 @@ add_ops("estimatorkit.premade.label_names", "LabelIds")
 add_ops("estimatorkit.premade.multi_label_head", "LabelIndicator")
 
 
-with contextlib.suppress(ModuleNotFoundError):  # the package also works without `compat`
+if find_spec("estimatorkit.compat"):  # the package also works without it
     import estimatorkit.compat.op_types  # noqa: F401
 
 

@@ -207,8 +207,14 @@ SKLinearRegressor: type[SKRegressor] = _named(
 
 __dir__ = listing(__name__)
 __all__: Sequence[str] = [
-    *("SKClassifier", "SKRegressor"),
-    *("SKBaselineClassifier", "SKBaselineRegressor", "SKDNNClassifier", "SKDNNRegressor"),
-    *("SKDNNLinearCombinedClassifier", "SKDNNLinearCombinedRegressor"),
-    *("SKLinearClassifier", "SKLinearRegressor"),
+    "SKClassifier",
+    "SKRegressor",
+    "SKBaselineClassifier",
+    "SKBaselineRegressor",
+    "SKDNNClassifier",
+    "SKDNNRegressor",
+    "SKDNNLinearCombinedClassifier",
+    "SKDNNLinearCombinedRegressor",
+    "SKLinearClassifier",
+    "SKLinearRegressor",
 ]

@@ -147,6 +147,41 @@ def unsafe_uses(source: str, path: Path) -> list[str]:
     return [f"{relative(path)}:{line} {what}" for line, what in sorted(found)]
 
 
+def starred_literals(source: str) -> list[int]:
+    """Returns the lines of `f(*(a, b))` and `[*(a, b), c]`, which only pack lines."""
+    if not re.search(r"[(\[{,]\s*\*[(\[]", source):  # parsing every file takes seconds
+        return []
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        listed = node.args if isinstance(node, ast.Call) else getattr(node, "elts", ())
+        for each in listed:
+            if isinstance(each, ast.Starred) and isinstance(each.value, ast.Tuple | ast.List):
+                found.append(each.lineno)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("f(*(a, b), c)", 1),
+        ("f(\n    *[a, b],\n    *(c, d),\n)", 2),
+        ("[*(a, b), c], {*(a, b)}, (*[a], b)", 3),
+        ("f(*a, *(x for x in y), *[x for x in y], a * (b, c)), (*a, *b)", 0),
+    ],
+)
+def test_literals_check(source: str, count: int) -> None:
+    assert len(starred_literals(source)) == count
+
+
+def test_no_starred_literals() -> None:
+    lines = [
+        f"{relative(path)}:{line}"
+        for path in SOURCES
+        for line in starred_literals(path.read_text())
+    ]
+    assert not lines, "\n".join(lines)
+
+
 @pytest.mark.slow
 def test_folders_import_only_upwards() -> None:
     violations = [bad for path in SOURCES for bad in order_violations(path.read_text(), path)]

@@ -112,7 +112,9 @@ def _dnn_model_fn(
             f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"
         )
     part = dnn_part(
-        *(hidden_units, feature_columns, optimizer),
+        hidden_units,
+        feature_columns,
+        optimizer,
         version=version,
         activation_fn=activation_fn,
         dropout=dropout,

@@ -80,8 +80,11 @@ SENTENCES: dict[str, str] = {
 
 # Their names raise with a suggested replacement; the modules of `tables.MODULES` take precedence.
 MODULES = (
-    *("contrib.cluster_resolver", "distribute.cluster_resolver", "keras.applications"),
-    *("python.keras.applications", "tpu.experimental"),
+    "contrib.cluster_resolver",
+    "distribute.cluster_resolver",
+    "keras.applications",
+    "python.keras.applications",
+    "tpu.experimental",
 )
 
 

@@ -106,7 +106,23 @@ def _count() -> int:
 
 
 __all__ = [
-    *("DEBUG", "ERROR", "FATAL", "INFO", "WARN", "debug", "error", "fatal", "flush", "get_logger"),
-    *("get_verbosity", "info", "log", "log_every_n", "log_first_n", "set_verbosity", "vlog"),
-    *("warn", "warning"),
+    "DEBUG",
+    "ERROR",
+    "FATAL",
+    "INFO",
+    "WARN",
+    "debug",
+    "error",
+    "fatal",
+    "flush",
+    "get_logger",
+    "get_verbosity",
+    "info",
+    "log",
+    "log_every_n",
+    "log_first_n",
+    "set_verbosity",
+    "vlog",
+    "warn",
+    "warning",
 ]

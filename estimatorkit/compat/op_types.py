@@ -45,7 +45,7 @@ add_ops(
 add_ops(
     "estimatorkit.compat.ops.sparse.math",
     "SparseAdd SparseReduceMax SparseReduceSum SparseSoftmax SparseSoftmaxGrad "
-    "SparseSparseMaximum SparseSparseMinimum",
+    "SparseMaximum SparseMinimum",
 )
 add_ops(
     "estimatorkit.compat.ops.sparse.segments",
@@ -63,8 +63,8 @@ add_ops(
 )
 add_ops(
     "estimatorkit.compat.train.optimizers.contrib_rules",
-    "ApplyAddSign ApplyLars ApplyLazyAdam ApplyNesterovAdam ApplyPowerSign SparseApplyAddSign "
-    "SparseApplyLazyAdam SparseApplyNesterovAdam SparseApplyPowerSign",
+    "ApplyAddSign ApplyLars ApplyNesterovAdam ApplyPowerSign SparseApplyAddSign "
+    "SparseApplyNesterovAdam SparseApplyPowerSign",
 )
 add_ops("estimatorkit.compat.train.optimizers.sync_replicas_optimizer", "QueueReopen")
 add_ops("estimatorkit.compat.train.queues.input_producers", "HostRow")

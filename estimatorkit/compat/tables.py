@@ -111,6 +111,7 @@ keras.experimental:
 {,python.,contrib.,contrib.keras.python.}keras.layers: .keras.layers
     .compat.layers.recurrent.recurrent_v1: GRU GRUCell LSTM LSTMCell
 contrib.opt: .compat.train.optimizers.contrib_optimizers
+    .train: LazyAdamOptimizer
     .compat.train.optimizers.moving_average_optimizer: MovingAverageOptimizer
     .compat.train.optimizers.multitask_optimizer: MultitaskOptimizerWrapper
         clip_gradients_by_global_norm

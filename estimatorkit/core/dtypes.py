@@ -191,8 +191,23 @@ variant = DType("variant", np.object_)
 ALL: dict[str, DType] = {
     dtype.name: dtype
     for dtype in (
-        *(float16, bfloat16, float32, float64, int8, int16, int32, int64),
-        *(uint8, uint16, uint32, uint64, complex64, complex128, bool_, string, resource),
+        float16,
+        bfloat16,
+        float32,
+        float64,
+        int8,
+        int16,
+        int32,
+        int64,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+        complex64,
+        complex128,
+        bool_,
+        string,
+        resource,
     )
 }
 _ENUMS = {

@@ -1,4 +1,4 @@
-"""Faults: values that an operation must not get, such as ids out of range and divisors of 0.
+"""Faults: invalid values of an operation's inputs, such as ids out of range and divisors of 0.
 
 A row of the registry may have a function `fault(inputs, attrs)`, which returns `Fault`s. Masks are
 arrays of NumPy where the inputs are, otherwise of JAX. Host kernels and folded constants are
@@ -32,7 +32,7 @@ class Fault(NamedTuple):
         bad: which elements are faulty, of bool.
         values: what to report of the first faulty element: integers of `bad`'s shape, or scalars;
             at most `MOST_VALUES`.
-        text: words the error, given the element's index and its `values`.
+        text: the error's text, given the element's index and its `values`.
     """
 
     position: int
@@ -93,24 +93,24 @@ def in_range(
     if not outside:
         return []
 
-    def worded_id(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+    def text_of(index: tuple[int, ...], values: tuple[int, ...]) -> str:
         size = values[1] if most is None else most
         return text.format(at=at(index), value=values[0], bound=size)
 
     values = (ids, bound) if most is None else (ids,)
-    return [Fault(position, functools.reduce(operator.or_, outside), values, worded_id)]
+    return [Fault(position, functools.reduce(operator.or_, outside), values, text_of)]
 
 
 def refused(position: int, bad: Any, text: str) -> Fault:
     """A fault whose error needs no values: `text`, with `{at}`."""
 
-    def worded_place(index: tuple[int, ...], _: tuple[int, ...]) -> str:
+    def text_of(index: tuple[int, ...], _: tuple[int, ...]) -> str:
         return text.format(at=at(index))
 
-    return Fault(position, bad, (), worded_place)
+    return Fault(position, bad, (), text_of)
 
 
-def found(faults: Sequence[Fault]) -> tuple[Fault, int] | None:
+def first_fault(faults: Sequence[Fault]) -> tuple[Fault, int] | None:
     """The first fault of known values, and the flat position of its element; None if there is
     none."""
     for fault in faults:
@@ -120,13 +120,13 @@ def found(faults: Sequence[Fault]) -> tuple[Fault, int] | None:
     return None
 
 
-def worded(fault: Fault, place: int, values: Sequence[int] | None = None) -> str:
+def message(fault: Fault, place: int, values: Sequence[int] | None = None) -> str:
     """The error's text.
 
     Args:
         fault: the fault.
         place: the flat position of its element.
-        values: what `fault.values` are there; by default they are known.
+        values: `fault.values` of that element; by default they are computed, and must be known.
     """
     shape = np.shape(fault.bad)
     index = tuple(map(int, np.unravel_index(place, shape))) if shape else ()

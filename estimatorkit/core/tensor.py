@@ -234,8 +234,16 @@ class Operation:
     """
 
     __slots__ = (
-        *("_control_inputs", "attrs", "device", "graph", "index", "inputs", "name"),
-        *("outputs", "source", "type"),
+        "_control_inputs",
+        "attrs",
+        "device",
+        "graph",
+        "index",
+        "inputs",
+        "name",
+        "outputs",
+        "source",
+        "type",
     )
 
     def __init__(

@@ -97,9 +97,21 @@ class CreatedByScopes(type):
     """The metaclass of `Variable`; creators do not apply to its subclasses."""
 
     _ARGUMENTS = (
-        *("initial_value", "trainable", "collections", "validate_shape", "caching_device", "name"),
-        *("variable_def", "dtype", "expected_shape", "import_scope", "constraint", "use_resource"),
-        *("synchronization", "aggregation", "shape"),
+        "initial_value",
+        "trainable",
+        "collections",
+        "validate_shape",
+        "caching_device",
+        "name",
+        "variable_def",
+        "dtype",
+        "expected_shape",
+        "import_scope",
+        "constraint",
+        "use_resource",
+        "synchronization",
+        "aggregation",
+        "shape",
     )
 
     SaveSliceInfo = SaveSliceInfo

@@ -42,7 +42,7 @@ def vjp(
         "given": given,
         "inputs": len(op.inputs),
         "outputs": len(op.outputs),
-        # Only the kernel's own gradient can share its run with it.
+        # Only the kernel's own gradient can share the forward computation.
         "_forward": op.name if forward_type in (None, op.type) else "",
     }
     dense = [convert_to_tensor(incoming[position]) for position in given]

@@ -73,8 +73,17 @@ def read_csv(
     """
     name = os.fspath(path)
     return _read(
-        *(name, _text(name, encoding), 1, columns, dtypes, header, skip_rows),
-        *(na_values, delimiter, skip_initial_space, on_bad_rows),
+        name,
+        _text(name, encoding),
+        1,
+        columns,
+        dtypes,
+        header,
+        skip_rows,
+        na_values,
+        delimiter,
+        skip_initial_space,
+        on_bad_rows,
     )[0]
 
 
@@ -119,8 +128,17 @@ def read_csv_chunks(
             if text or (line == 1 and ended):
                 yield (
                     found := _read(
-                        *(name, text, line, columns, dtypes, header, 0),
-                        *(na_values, delimiter, skip_initial_space, on_bad_rows),
+                        name,
+                        text,
+                        line,
+                        columns,
+                        dtypes,
+                        header,
+                        0,
+                        na_values,
+                        delimiter,
+                        skip_initial_space,
+                        on_bad_rows,
                     )
                 )
                 columns, header = list(found[0]), False

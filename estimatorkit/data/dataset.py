@@ -19,7 +19,7 @@ from estimatorkit.data import plan as plans, ports
 from estimatorkit.data.dataset_methods import Transformable, with_options_of
 from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.execution.buffers import Columns, count_rows
-from estimatorkit.data.execution.checksums import Witnesses
+from estimatorkit.data.execution.checksums import PipelineChecksums
 from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.options import Options
 from estimatorkit.data.parameters import collect, integer, parameter, then
@@ -302,7 +302,7 @@ class Dataset(Transformable):
     # Execution
 
     def make_block_iterator(
-        self, seed: int | None = None, state: Any = None, witnesses: Witnesses | None = None
+        self, seed: int | None = None, state: Any = None, checksums: PipelineChecksums | None = None
     ) -> BlockIterator:
         """Creates an iterator over blocks of columns (see `BlockIterator`).
 
@@ -310,10 +310,10 @@ class Dataset(Transformable):
             seed: the graph's seed, for shuffles without their own.
             state: the state of the session whose tables and variables functions use; by default
                 that of the default session, if any.
-            witnesses: are told what generators yield.
+            checksums: record the elements of generators.
         """
         plan, state = self._bound(state)
-        return plan.iterator(Seeds(seed, state, witnesses=witnesses))
+        return plan.iterator(Seeds(seed, state, checksums=checksums))
 
     def make_number_iterator(
         self, seed: int | None = None, state: Any = None

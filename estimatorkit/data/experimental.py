@@ -162,17 +162,20 @@ def parallel_interleave(
 
 
 def prefetch_to_device(device: str, buffer_size: int | None = None) -> Transformation:
-    """Prefetches elements; JAX transfers each block to the device as a whole.
+    """Prefetches elements.
+
+    Training sends the next block of elements to the accelerator while the steps of the block before
+    run there, for every dataset.
 
     Args:
-        device: has no effect.
+        device: has no effect: the one that trains.
         buffer_size: elements to prefetch.
     """
     return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
 
 
 def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Transformation:
-    """Returns the dataset unchanged: JAX transfers each block to the device as a whole."""
+    """Returns the dataset unchanged (see `prefetch_to_device`)."""
     return lambda dataset: dataset
 
 

@@ -3,7 +3,7 @@
 A saved position counts elements, so it applies only to the same elements: to an equal pipeline
 (transformations, batch sizes, seeds, functions) over equal content. Arrays count by their bytes,
 files by name, size and time. Generators and the programs behind `py_func` are not asked: what a
-generator yields, its witness knows (`execution.checksums`), and functions count by their code.
+generator yields, its checksums tell (`execution.checksums`), and functions count by their code.
 """
 
 from __future__ import annotations

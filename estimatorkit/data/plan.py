@@ -227,7 +227,7 @@ class Generated(Plan):
 
     def iterator(self, seeds: Seeds) -> BlockIterator:
         generator = partial(self.generator, *self.args)
-        return GeneratorIterator(generator, self.spec, seeds.witness())
+        return GeneratorIterator(generator, self.spec, seeds.generator_checksums())
 
 
 @dataclass(frozen=True, eq=False)

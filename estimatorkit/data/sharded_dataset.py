@@ -1,6 +1,6 @@
 """`ShardedDataset`: concatenates the datasets that a function makes of successive units (shards).
 
-A `Dealer` assigns units: `LocalShards` in a single process, a queue shared by all workers in a
+A `ShardSource` assigns units: `LocalShards` in a single process, a queue shared by all workers in a
 cluster (`distribute.dynamic_sharding`). With a shared queue, a unit counts as trained once the
 steps that used its elements are done, as the training loop reports (`report_trained`). Blocks end
 with their unit, so that no unit is taken before it is needed.
@@ -71,7 +71,7 @@ def _stream(seed: int) -> RandomStream:
     return RandomStream(f"{seed % 2**64:016x}{'dea1' * 4}")
 
 
-class Dealer(Protocol):
+class ShardSource(Protocol):
     """Assigns units."""
 
     is_shared: bool
@@ -110,45 +110,45 @@ class LocalShards:
         self._taken = 0
 
     def take(self) -> Unit | None:
-        """See `Dealer`."""
+        """See `ShardSource`."""
         if self._taken >= self._order.total:
             return None
         self._taken += 1
         return self._order.unit(self._taken - 1)
 
     def trained(self, units: Sequence[Unit]) -> None:
-        """See `Dealer`; does nothing."""
+        """See `ShardSource`; does nothing."""
 
     def get_state(self) -> int:
-        """See `Dealer`."""
+        """See `ShardSource`."""
         return self._taken
 
     def set_state(self, state: int) -> None:
-        """See `Dealer`."""
+        """See `ShardSource`."""
         self._taken = state
 
     def has_more(self) -> bool:
-        """See `Dealer`."""
+        """See `ShardSource`."""
         return self._taken < self._order.total
 
     def close(self) -> None:
-        """See `Dealer`; does nothing."""
+        """See `ShardSource`; does nothing."""
 
 
-FindDealer: TypeAlias = Callable[[Order, Any], Dealer]
-"""Returns the dealer for an order of units and a session's state."""
+OpenShards: TypeAlias = Callable[[Order, Any], ShardSource]
+"""Returns the source of an order of units, given a session's state."""
 
 
 @dataclass(frozen=True, eq=False)
 class ShardedDataset(Unary):
-    """See the module; `source` yields the units, `find_dealer` returns their `Dealer`."""
+    """See the module; `source` yields the units, `open_shards` returns their `ShardSource`."""
 
     function: TracedFunction
     epochs: int | None
     seed: int | None
     name: str
-    find_dealer: FindDealer
-    not_identifying = frozenset({"find_dealer"})
+    open_shards: OpenShards
+    not_identifying = frozenset({"open_shards"})
 
     @property
     def element_spec(self) -> Any:
@@ -170,17 +170,17 @@ class ShardedDataset(Unary):
             count = source.skip(_ALL)
             source.restart(0)
         order = Order(self.name, count, self.epochs if count else 0, self.seed)
-        dealer = self.find_dealer(order, seeds.state)
-        return DealtIterator(source, self.function.start(seeds), dealer, seeds)
+        shards = self.open_shards(order, seeds.state)
+        return ShardedIterator(source, self.function.start(seeds), shards, seeds)
 
 
 class _UnitHasEnded(Exception):
     """The rest of the unit has been prefetched."""
 
 
-class DealtIterator(UnaryIterator):
-    """See `ShardedDataset`. With shared units its position is a count of elements only: the dealer
-    knows which units remain.
+class ShardedIterator(UnaryIterator):
+    """See `ShardedDataset`. With shared units its position is a count of elements only: the
+    source knows which units remain.
 
     Args:
         start: makes the dataset of a unit.
@@ -192,14 +192,14 @@ class DealtIterator(UnaryIterator):
     _pass: int = pass_number()
 
     def __init__(
-        self, units: BlockIterator, start: StartFunction, dealer: Dealer, seeds: Seeds
+        self, units: BlockIterator, start: StartFunction, shards: ShardSource, seeds: Seeds
     ) -> None:
         super().__init__(units)
-        self.dealer = dealer
+        self.shards = shards
         self._functions = DrawingFunctions([start], seeds.function_stream())
         self._seeds = seeds
         self._at = 0  # the index of the next unit of the units' iterator
-        self._began_anew = False  # at a position of which only others knew what comes after it
+        self._is_count_only = False  # at a restored position, which does not say which unit is next
         self._is_ahead = False  # prefetching
 
     def _begin_pass(self, epoch: int) -> None:
@@ -214,7 +214,7 @@ class DealtIterator(UnaryIterator):
         Raises:
             InvalidArgumentError: units are shared, and the caller is not the training loop.
         """
-        if self.dealer.is_shared:
+        if self.shards.is_shared:
             raise InvalidArgumentError.explained(
                 "a dynamically sharded dataset must reach the training unchanged",
                 expected="dynamically_sharded(...) as the last step of the input",
@@ -225,7 +225,7 @@ class DealtIterator(UnaryIterator):
 
     def next_stretch(self, n: int) -> Columns:
         """See `BlockIterator.next_stretch`; ends with the unit if units are shared."""
-        if not self.dealer.is_shared:
+        if not self.shards.is_shared:
             return super().next_block(n)
         if not self._held:
             self._hold(n, defer=False)
@@ -233,7 +233,7 @@ class DealtIterator(UnaryIterator):
 
     def next_ahead(self, n: int) -> Columns | None:
         """See `BlockIterator.next_ahead`; the next unit must wait if units are shared."""
-        self._is_ahead = self.dealer.is_shared
+        self._is_ahead = self.shards.is_shared
         try:
             return self.next_stretch(n)
         except _UnitHasEnded:
@@ -242,7 +242,7 @@ class DealtIterator(UnaryIterator):
             self._is_ahead = False
 
     def _produce(self, n: int) -> Columns:
-        self._began_anew = False
+        self._is_count_only = False
         while True:
             if self._elements is not None:
                 try:
@@ -254,7 +254,7 @@ class DealtIterator(UnaryIterator):
                     return rows
             if self._is_ahead:
                 raise _UnitHasEnded
-            unit = self.dealer.take()
+            unit = self.shards.take()
             if unit is None:
                 raise end_of_sequence()
             self._begin(unit)
@@ -291,16 +291,16 @@ class DealtIterator(UnaryIterator):
         while self._ended and self._ended[0][0] <= count:
             units.append(self._ended.popleft()[1])
         if units:
-            self.dealer.trained(units)
+            self.shards.trained(units)
 
     def _save(self) -> State:
         place = self._own_position()
-        if self.dealer.is_shared:
+        if self.shards.is_shared:
             return place
         elements = None if self._elements is None else self._elements.get_state()
         return {
             **place,
-            "taken": self.dealer.get_state(),
+            "taken": self.shards.get_state(),
             "unit": None if self._unit is None else list(self._unit),
             "elements": elements,
         }
@@ -308,10 +308,10 @@ class DealtIterator(UnaryIterator):
     def _restore(self, state: State) -> None:
         self._close_unit()
         self._restore_own(state)
-        self._began_anew = self.dealer.is_shared or "taken" not in state
-        if self._began_anew:
+        self._is_count_only = self.shards.is_shared or "taken" not in state
+        if self._is_count_only:
             return
-        self.dealer.set_state(state["taken"])
+        self.shards.set_state(state["taken"])
         if state["unit"] is not None:
             epoch, index = state["unit"]
             self._begin((epoch, index))
@@ -321,31 +321,31 @@ class DealtIterator(UnaryIterator):
     def _restart(self, epoch: int) -> None:
         self._close_unit()
         self._begin_pass(epoch)
-        self.dealer.set_state(0)
+        self.shards.set_state(0)
 
     def _skip(self, n: int) -> int:
-        if self._began_anew:
+        if self._is_count_only:
             self._given += n
             return n
         return super()._skip(n)
 
     def close(self) -> None:
         self._close_unit()
-        self.dealer.close()
+        self.shards.close()
         super().close()
 
 
 # -- for the training loop
 
 
-def shared_iterators(state: Any) -> Iterator[tuple[str, Cursor, DealtIterator]]:
+def shared_iterators(state: Any) -> Iterator[tuple[str, Cursor, ShardedIterator]]:
     """Yields name, cursor and iterator of a session's iterators that share units with other
     processes.
     """
     for name, held in list(state.resources.items()):
         if isinstance(held, Cursor):
             iterator = held._iterator
-            if isinstance(iterator, DealtIterator) and iterator.dealer.is_shared:
+            if isinstance(iterator, ShardedIterator) and iterator.shards.is_shared:
                 yield name, held, iterator
 
 
@@ -359,28 +359,28 @@ def has_more(state: Any) -> bool | None:
     """Whether inputs that ended continue because others returned units; None if others still hold
     units that they may return.
     """
-    found = [iterator.dealer.has_more() for _, _, iterator in shared_iterators(state)]
+    found = [iterator.shards.has_more() for _, _, iterator in shared_iterators(state)]
     return True if any(found) else (None if None in found else False)
 
 
-def begin_anew(state: Any) -> None:
-    """Returns the units that a session's iterators have taken and prefetched."""
+def return_shards(state: Any) -> None:
+    """Returns the units that a session's iterators have taken and prefetched to the queue."""
     for name, cursor, _ in shared_iterators(state):
         cursor.close()
         state.resources[name] = Cursor(Dataset(cursor._plan), state.graph.seed, state)
 
 
-def dealt_states(state: Any) -> dict[str, Any]:
+def shard_states(state: Any) -> dict[str, Any]:
     """The units still to be assigned, by iterator name, for a checkpoint."""
-    return {name: iterator.dealer.get_state() for name, _, iterator in shared_iterators(state)}
+    return {name: iterator.shards.get_state() for name, _, iterator in shared_iterators(state)}
 
 
-def restore_dealt(state: Any, saved: Mapping[str, Any], positions: Mapping[str, Any]) -> None:
-    """Restores the result of `dealt_states`, for iterators of the same data.
+def restore_shards(state: Any, saved: Mapping[str, Any], positions: Mapping[str, Any]) -> None:
+    """Restores the result of `shard_states`, for iterators of the same data.
 
     Args:
         positions: the iterators' positions that were saved with it.
     """
     for name, cursor, iterator in shared_iterators(state):
         if name in saved and cursor.has_data_of(positions.get(name, {})):
-            iterator.dealer.set_state(saved[name])
+            iterator.shards.set_state(saved[name])

@@ -12,10 +12,10 @@ from typing import TypeVar
 from estimatorkit.logger import logger
 
 LISTEN_SECS = 10.0
-"""How long a taken address is tried: a process that was killed has not always gone yet."""
+"""How long to retry an address in use: its process may have been killed just now."""
 
-_LOOK_SECS = 0.2
-_TELL_SECS = 30.0
+_POLL_SECS = 0.2
+_LOG_SECS = 30.0
 
 _T = TypeVar("_T")
 
@@ -35,22 +35,23 @@ def is_local(address: str) -> bool:
     return all(ipaddress.ip_address(str(each[4][0])).is_loopback for each in found)
 
 
-def warn_if_public(address: str, who: str) -> None:
+def warn_if_public(address: str, name: str) -> None:
     """Warns if an address is reachable from other hosts.
 
     Args:
         address: an address of this process.
-        who: its name, for the message.
+        name: the process's name, for the message.
     """
     try:
         found = ipaddress.ip_address(host_and_port(address)[0])
-    except ValueError:  # a name: nobody knows who else may reach it
+    except ValueError:  # a name, which may resolve to any address
         return
     if found.is_global or found.is_unspecified:
         logger.warning(
             "%s listens on the public address %s, and its traffic is not encrypted. Use an "
             "address of a private network.",
-            *(who, address),
+            name,
+            address,
         )
 
 
@@ -83,9 +84,9 @@ def claim(address: str) -> socket.socket | None:
 
 
 def _listen(address: str) -> socket.socket:
-    place = host_and_port(address)
-    family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
-    return socket.create_server(place, family=family, backlog=0)
+    host, port = host_and_port(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=0)
 
 
 def check_answered(address: str) -> None:
@@ -94,18 +95,18 @@ def check_answered(address: str) -> None:
     Raises:
         OSError: it does not.
     """
-    socket.create_connection(host_and_port(address), timeout=_TELL_SECS).close()
+    socket.create_connection(host_and_port(address), timeout=_LOG_SECS).close()
 
 
 def keep_trying(
-    act: Callable[[], _T], seconds: float, tell: Callable[[OSError], None] | None = None
+    function: Callable[[], _T], seconds: float, log: Callable[[OSError], None] | None = None
 ) -> _T:
     """Retries a function until it succeeds.
 
     Args:
-        act: called again while it raises `OSError`.
+        function: called again while it raises `OSError`.
         seconds: the timeout.
-        tell: called with the latest error every 30 seconds.
+        log: called with the latest error every 30 seconds.
 
     Returns:
         Its result.
@@ -113,18 +114,18 @@ def keep_trying(
     Raises:
         OSError: the last error, after the timeout.
     """
-    started = told = time.monotonic()
+    started = logged = time.monotonic()
     while True:
         try:
-            return act()
+            return function()
         except OSError as error:
             now = time.monotonic()
             if now - started > seconds:
                 raise
-            if tell is not None and now - told > _TELL_SECS:
-                told = now
-                tell(error)
-        time.sleep(_LOOK_SECS)
+            if log is not None and now - logged > _LOG_SECS:
+                logged = now
+                log(error)
+        time.sleep(_POLL_SECS)
 
 
 __all__ = [

@@ -21,9 +21,16 @@ from estimatorkit.distribute.cluster_spec import ClusterSpec
 _logger = logging.getLogger("estimatorkit")
 
 STANDARD_PS_OPS = (
-    *("Variable", "VariableV2", "AutoReloadVariable", "VarHandleOp"),
-    *("MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors"),
-    *("MutableHashTableOfTensorsV2", "MutableDenseHashTable", "MutableDenseHashTableV2"),
+    "Variable",
+    "VariableV2",
+    "AutoReloadVariable",
+    "VarHandleOp",
+    "MutableHashTable",
+    "MutableHashTableV2",
+    "MutableHashTableOfTensors",
+    "MutableHashTableOfTensorsV2",
+    "MutableDenseHashTable",
+    "MutableDenseHashTableV2",
     "ResourceConditionalAccumulator",
 )
 """The op types that go to parameter servers: those of TensorFlow that hold what is trained."""

@@ -5,18 +5,16 @@ random order. Units that a lost worker took but did not train are handed out aga
 trained at least once, and exactly once if no worker dies. The queue is saved with the model's
 checkpoints and rolls back with the model.
 
-`ShardQueue` is one queue, `Deals` all of a training's: pure state without I/O.
+`ShardQueue` is one queue, `ShardQueues` all of a training's: pure state without I/O.
 `data.sharded_dataset` is the dataset's side.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -24,9 +22,10 @@ from estimatorkit.core.errors import FailedPreconditionError, value_error
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.parameters import integer
 from estimatorkit.data.plan import INFINITE
-from estimatorkit.data.sharded_dataset import Dealer, LocalShards, Order, ShardedDataset, Unit
+from estimatorkit.data.sharded_dataset import LocalShards, Order, ShardedDataset, ShardSource, Unit
 from estimatorkit.data.tracing import trace_function
 from estimatorkit.data.transformations import check_dataset
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
 from estimatorkit.logger import logger
 
@@ -71,10 +70,10 @@ def dynamically_sharded(
     traced = trace_function(dataset_of, units.element_spec)
     check_dataset("dynamically_sharded", traced.output_spec)
     times = None if epochs is None else integer("dynamically_sharded(): epochs", epochs, least=0)
-    return Dataset(ShardedDataset(units._plan, traced, times, seed, name, dealer_for))
+    return Dataset(ShardedDataset(units._plan, traced, times, seed, name, shards_for))
 
 
-def dealer_for(order: Order, state: Any) -> Dealer:
+def shards_for(order: Order, state: Any) -> ShardSource:
     """The source of units for a session: the training's queue, or its own.
 
     Args:
@@ -82,9 +81,9 @@ def dealer_for(order: Order, state: Any) -> Dealer:
         state: the session's state; None without a session.
     """
     cluster = state.cluster if isinstance(state, ClusterState) else None
-    if getattr(cluster, "dealer", None) is None:
+    if getattr(cluster, "shard_server", None) is None:
         return LocalShards(order)
-    return ClusterDealer(order, cluster, state.raise_if_cancelled)
+    return ClusterShards(order, cluster, state.raise_if_cancelled)
 
 
 # -- the state of a queue
@@ -102,92 +101,92 @@ class ShardQueue:
         self._begin()
 
     def _begin(self) -> None:
-        self._dealt = 0  # so many, in order, have been given out at least once
-        self._back: deque[Unit] = deque()
-        self._left_by: dict[Unit, str] = {}
-        self._held: dict[str, dict[Unit, None]] = {}
-        self._again: Counter[Unit] = Counter()
+        self._assigned = 0  # the number of units that were assigned at least once, in order
+        self._returned: deque[Unit] = deque()
+        self._returned_by: dict[Unit, str] = {}
+        self._in_progress: dict[str, dict[Unit, None]] = {}
+        self._reassigned: Counter[Unit] = Counter()
 
     def take(self, worker: str) -> Unit | None:
         """Takes the next unit; None if there is none at present."""
-        if self._back:
-            unit = self._back.popleft()
-            self._left_by.pop(unit, None)
-            self._again[unit] += 1
-        elif self._dealt < self.order.total:
-            unit = self.order.unit(self._dealt)
-            self._dealt += 1
+        if self._returned:
+            unit = self._returned.popleft()
+            self._returned_by.pop(unit, None)
+            self._reassigned[unit] += 1
+        elif self._assigned < self.order.total:
+            unit = self.order.unit(self._assigned)
+            self._assigned += 1
         else:
             return None
-        self._held.setdefault(worker, {})[unit] = None
+        self._in_progress.setdefault(worker, {})[unit] = None
         return unit
 
     def trained(self, worker: str, units: Iterable[Unit]) -> None:
-        """Records that a worker trained units. If it was presumed lost, units that nobody has taken
-        since are not handed out again.
+        """Records that a worker trained units. If it was presumed lost, units that no other worker
+        has taken since are not handed out again.
         """
-        held = self._held.get(worker, {})
+        held = self._in_progress.get(worker, {})
         for unit in units:
             if unit in held:
                 del held[unit]
-            elif self._left_by.get(unit) == worker:
-                del self._left_by[unit]
-                self._back.remove(unit)
+            elif self._returned_by.get(unit) == worker:
+                del self._returned_by[unit]
+                self._returned.remove(unit)
 
     def left(self, worker: str) -> None:
         """Returns the units of a lost worker to the queue."""
-        held = self._held.pop(worker, {})
-        self._back.extend(held)
-        self._left_by.update(dict.fromkeys(held, worker))
+        held = self._in_progress.pop(worker, {})
+        self._returned.extend(held)
+        self._returned_by.update(dict.fromkeys(held, worker))
 
     @property
     def workers(self) -> list[str]:
         """The workers that hold or have held units."""
-        return list(self._held)
+        return list(self._in_progress)
 
     @property
     def has_more(self) -> bool | None:
         """True if a unit is available, None if all remaining ones are held, False if all are
         trained.
         """
-        if self._back or self._dealt < self.order.total:
+        if self._returned or self._assigned < self.order.total:
             return True
-        return None if any(self._held.values()) else False
+        return None if any(self._in_progress.values()) else False
 
     @property
     def _open(self) -> list[Unit]:
         """The units handed out and not trained."""
-        return [*self._back, *(unit for held in self._held.values() for unit in held)]
+        return [*self._returned, *(unit for held in self._in_progress.values() for unit in held)]
 
-    def state(self) -> dict[str, Any]:
-        """The state as JSON; units in progress count as not trained."""
-        return {
-            "count": self.order.count,
-            "seed": self.order.seed,
-            "dealt": self._dealt,
-            "open": [list(unit) for unit in self._open],
-            "again": [[*unit, times] for unit, times in self._again.items()],
-        }
+    def state(self) -> rpc.ShardQueueState:
+        """The state; units in progress count as not trained."""
+        return rpc.ShardQueueState(
+            count=self.order.count,
+            seed=self.order.seed,
+            dealt=self._assigned,
+            open=tuple(self._open),
+            again=tuple((*unit, times) for unit, times in self._reassigned.items()),
+        )
 
-    def restore(self, state: Mapping[str, Any]) -> bool:
+    def restore(self, state: rpc.ShardQueueState) -> bool:
         """Restores a state from `state()`, with no units in progress.
 
         Returns:
             Whether it was restored: not if the state is of other units, or all were trained.
         """
         self._begin()
-        known = (state["count"], state["seed"]) == (self.order.count, self.order.seed)
-        if not known or (state["dealt"] >= self.order.total and not state["open"]):
+        known = (state.count, state.seed) == (self.order.count, self.order.seed)
+        if not known or (state.dealt >= self.order.total and not state.open):
             return False
-        self._dealt = state["dealt"]
-        self._back.extend((epoch, index) for epoch, index in state["open"])
-        self._again.update({(epoch, index): times for epoch, index, times in state["again"]})
+        self._assigned = state.dealt
+        self._returned.extend(state.open)
+        self._reassigned.update({(epoch, index): times for epoch, index, times in state.again})
         return True
 
     def report(self) -> list[str]:
         """A report of the units handed out and trained, a line per epoch or group of epochs."""
         count = self.order.count
-        begun = range(-(-self._dealt // count) if count else 0)
+        begun = range(-(-self._assigned // count) if count else 0)
         left = Counter(epoch for epoch, _ in self._open)
         lines = []
         for text, epochs in groupby(begun, lambda epoch: self._described(epoch, left[epoch])):
@@ -197,9 +196,9 @@ class ShardQueue:
 
     def _described(self, epoch: int, left: int) -> str:
         count = self.order.count
-        dealt = min(self._dealt - epoch * count, count)
+        dealt = min(self._assigned - epoch * count, count)
         text = f"{dealt - left} of {count} units"
-        times = Counter(again for unit, again in self._again.items() if unit[0] == epoch)
+        times = Counter(again for unit, again in self._reassigned.items() if unit[0] == epoch)
         twice = times.pop(1, 0)
         more = times.total()
         return (
@@ -209,68 +208,60 @@ class ShardQueue:
         )
 
 
-class Deals:
+class ShardQueues:
     """The queues of a training, by name."""
 
     def __init__(self) -> None:
-        self._dealings: dict[str, ShardQueue] = {}
+        self._queues: dict[str, ShardQueue] = {}
 
-    def answer(self, worker: str, question: Mapping[str, Any]) -> Any:
-        """Answers a request of a `ClusterDealer`, in JSON.
-
-        Args:
-            worker: the requester.
-            question: the request: 'do' is the action, 'order' the order of units.
+    def execute(self, request: rpc.ShardRequest[Any]) -> rpc.Message:
+        """Executes a request of a `ClusterShards`.
 
         Raises:
             FailedPreconditionError: other workers use this name for other units.
         """
-        order = Order(**question["order"])
-        dealing = self._dealings.setdefault(order.name, ShardQueue(order))
-        if dealing.order != order:
-            raise _other_units(order, dealing.order)
-        match question["do"]:
-            case "take":
-                return dealing.take(worker)
-            case "trained":
-                return dealing.trained(worker, map(_as_unit, question["units"]))
-            case "more":
-                return dealing.has_more
-            case "save":
-                return dealing.state()
-            case other:
-                assert other == "restore"  # noqa: S101  (there is no more)
-                return dealing.restore(question["state"])
+        order = request.order
+        queue = self._queues.setdefault(order.name, ShardQueue(order))
+        if queue.order != order:
+            raise _other_units(order, queue.order)
+        match request:
+            case rpc.TakeShard():
+                return rpc.Shard(queue.take(request.worker))
+            case rpc.CompleteShards():
+                queue.trained(request.worker, request.units)
+                return rpc.Done()
+            case rpc.HasShards():
+                return rpc.ShardsLeft(queue.has_more)
+            case rpc.SaveShards():
+                return rpc.SavedShards(queue.state())
+            case rpc.RestoreShards():
+                return rpc.Restored(queue.restore(request.state))
+        raise TypeError(f"a request for shards is not handled: {request}")
 
     def left(self, worker: str) -> None:
         """Returns the units of a lost worker."""
-        for dealing in self._dealings.values():
-            dealing.left(worker)
+        for queue in self._queues.values():
+            queue.left(worker)
 
     def process_left(self, name: str) -> None:
         """Returns the units of all workers of a lost process."""
-        for dealing in self._dealings.values():
-            for worker in dealing.workers:
+        for queue in self._queues.values():
+            for worker in queue.workers:
                 if process_of(worker) == name:
-                    dealing.left(worker)
+                    queue.left(worker)
 
     def clear(self) -> None:
         """Clears all queues, as the training rolls back to a checkpoint."""
-        self._dealings.clear()
+        self._queues.clear()
 
     def report(self) -> list[str]:
         """A report of the units trained."""
-        several = len(self._dealings) > 1
+        several = len(self._queues) > 1
         return [
             f"{name}, {line}" if several else line
-            for name, dealing in self._dealings.items()
-            for line in dealing.report()
+            for name, queue in self._queues.items()
+            for line in queue.report()
         ]
-
-
-def _as_unit(unit: Sequence[int]) -> Unit:
-    epoch, index = unit
-    return epoch, index
 
 
 def _other_units(wanted: Order, known: Order) -> FailedPreconditionError:
@@ -296,68 +287,66 @@ def process_of(worker: str) -> str:
     return worker.partition(" ")[0]
 
 
-class ClusterDealer:
-    """Takes units from the queue on a training's parameter server (see `data.Dealer`).
+class ClusterShards:
+    """Takes units from the queue on a training's parameter server (a `ShardSource`).
 
     Its units are returned to the queue when its channel closes, even if it reconnects.
 
     Args:
         order: the order of units.
         cluster: the training's `TaskCluster`.
-        raise_if_over: called while waiting for the parameter server; may raise to cancel.
+        raise_if_cancelled: called while waiting for the parameter server; may raise to cancel.
     """
 
     is_shared = True
 
-    def __init__(self, order: Order, cluster: Any, raise_if_over: Callable[[], None]) -> None:
-        self._order = asdict(order)
+    def __init__(self, order: Order, cluster: Any, raise_if_cancelled: Callable[[], None]) -> None:
+        self._order = order
         self._cluster = cluster
-        self._raise_if_over = raise_if_over
-        self._worker = ""  # a name for each channel: one before it may be given up later
+        self._raise_if_cancelled = raise_if_cancelled
+        self._worker = ""  # a name for each channel: one before it may be dropped later
         self._channel: Any = None
-        self._lock = threading.Lock()  # elements are read ahead by a thread
+        self._lock = threading.Lock()  # elements are prefetched by a thread
 
     def take(self) -> Unit | None:
-        """See `Dealer`."""
-        unit = self._ask("take")
-        return None if unit is None else _as_unit(unit)
+        """See `ShardSource`."""
+        return self._call(rpc.TakeShard).unit
 
     def trained(self, units: Sequence[Unit]) -> None:
-        """See `Dealer`."""
-        self._ask("trained", units=units)
+        """See `ShardSource`."""
+        self._call(rpc.CompleteShards, units=tuple(units))
 
     def has_more(self) -> bool | None:
-        """See `Dealer`."""
-        found: bool | None = self._ask("more")
-        return found
+        """See `ShardSource`."""
+        return self._call(rpc.HasShards).has_more
 
     def get_state(self) -> Any:
-        """See `Dealer`: the units that no process has trained yet."""
-        return self._ask("save")
+        """See `ShardSource`: the units that no process has trained yet."""
+        return self._call(rpc.SaveShards).state.as_json()
 
     def set_state(self, state: Any) -> None:
-        """See `Dealer`: for all processes."""
-        if not self._ask("restore", state=state):
+        """See `ShardSource`: for all processes."""
+        if not self._call(rpc.RestoreShards, state=rpc.ShardQueueState.of_json(state)).is_restored:
             logger.info(
                 "Dynamic sharding starts over: all units were trained, or the units have changed."
             )
 
-    def _ask(self, do: str, **more: Any) -> Any:
-        question = {"do": do, "order": self._order, **more}
+    def _call(self, kind: type[rpc.ShardRequest[rpc.R]], **fields: Any) -> rpc.R:
         with self._lock:
             if self._channel is None:
                 self._worker = worker_name(self._cluster.worker)
-                self._channel = self._cluster.channel(self._cluster.dealer, self._raise_if_over)
+                server = self._cluster.shard_server
+                self._channel = self._cluster.channel(server, self._raise_if_cancelled)
             try:
-                self._channel.ask("deal", {"worker": self._worker, "deal": question})
-                (found,) = self._channel.answer(self._raise_if_over)
+                request = kind(worker=self._worker, order=self._order, **fields)
+                reply: rpc.R = self._channel.call(request, self._raise_if_cancelled)
+                return reply
             except BaseException:
                 self.close()
                 raise
-        return json.loads(bytes(found))
 
     def close(self) -> None:
-        """See `Dealer`."""
+        """See `ShardSource`."""
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.end()

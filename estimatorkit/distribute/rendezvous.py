@@ -37,12 +37,12 @@ from estimatorkit.logger import logger
 _T = TypeVar("_T")
 
 _FLAG = "--xla_cpu_collective_timeout_seconds"
-"""How long gloo waits for another process; XLA's own default is half an hour."""
+"""The timeout of gloo's collectives; XLA's default is half an hour."""
 
 _LOST = re.compile(
     r"\bgloo\b|\bnccl\b|coordination service|connection (closed|reset)", re.IGNORECASE
 )
-"""What JAX's errors say where another process is the reason; some of them are `ValueError`s."""
+"""Matches JAX's errors that mean a lost peer; some of them are `ValueError`s."""
 
 
 @dataclass(frozen=True)
@@ -97,17 +97,17 @@ def join(spec: RendezvousSpec, seconds: float) -> None:
     flags = os.environ.get("XLA_FLAGS", "")
     if _FLAG not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {_FLAG}={int(seconds)}".strip()
-    # SIGTERM is the program's own business, not JAX's.
+    # The program handles SIGTERM, not JAX.
     jax.config.update("jax_enable_preemption_service", False)  # type: ignore[no-untyped-call]
     logger.info("Process %d of %d joins the others at %s.", spec.number, spec.count, spec.address)
-    # JAX itself ends the process by SIGABRT where these two do not hold.
+    # If one of these checks would fail, JAX ends the process by SIGABRT.
     if spec.number == 0:
         # JAX does not encrypt its collectives.
         check_encrypted(spec.address, "synchronous training", is_encrypted=False)
         _check("process 0 cannot use its address", check_free, spec.address, LISTEN_SECS)
     else:
         if spec.own is not None:
-            # A second process of one number would end them all.
+            # A second process with the same rank would end them all.
             problem = f"process {spec.number} cannot use its address; is it already running?"
             _claims.append(_check(problem, claim, spec.own, LISTEN_SECS))
         _check("process 0 cannot be reached", check_answered, spec.address, seconds)
@@ -133,7 +133,7 @@ def join(spec: RendezvousSpec, seconds: float) -> None:
         ) from error
     atexit.register(_end)
     with batch_scheduling():
-        jax.local_devices()  # here JAX starts its own threads, and gloo's
+        jax.local_devices()  # starts the threads of JAX and gloo
 
 
 @contextmanager
@@ -147,22 +147,22 @@ def synchronized_exit() -> Iterator[None]:
         yield
     except (jax.errors.JaxRuntimeError, ValueError) as error:
         if not _LOST.search(str(error)):
-            _leave_at_once(1)
+            _exit_without_peers(1)
             raise
         logger.error("Lost another process: %s", str(error).splitlines()[0])
-        _leave_at_once(RETRY)
+        _exit_without_peers(RETRY)
         raise SystemExit(RETRY) from error
     except Interrupted:
-        raise  # all know, and end together
+        raise  # all processes end together
     except SystemExit as error:
-        _leave_at_once(error.code if isinstance(error.code, int) else 1)
+        _exit_without_peers(error.code if isinstance(error.code, int) else 1)
         raise
     except BaseException:
-        _leave_at_once(1)
+        _exit_without_peers(1)
         raise
 
 
-def _leave_at_once(code: int) -> None:
+def _exit_without_peers(code: int) -> None:
     """Makes this process exit without waiting for its peers, which will notice.
 
     Args:
@@ -182,7 +182,7 @@ def _check(problem: str, check: Callable[[str], _T], address: str, seconds: floa
         return keep_trying(
             lambda: check(address),
             seconds,
-            tell=lambda error: logger.info("Still waiting: %s, %s: %s", problem, address, error),
+            log=lambda error: logger.info("Still waiting: %s, %s: %s", problem, address, error),
         )
     except OSError as error:
         logger.error("Timed out after %g s: %s, %s: %s", seconds, problem, address, error)

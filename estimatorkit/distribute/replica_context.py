@@ -101,6 +101,11 @@ def summed_gradients(gradients: Sequence[Any]) -> list[Any]:
 
 
 __all__ = [
-    *("ReplicaContext", "building_for", "divided_loss", "note_loss_reduction", "over_replicas"),
-    *("replica_context", "summed_gradients"),
+    "ReplicaContext",
+    "building_for",
+    "divided_loss",
+    "note_loss_reduction",
+    "over_replicas",
+    "replica_context",
+    "summed_gradients",
 ]

@@ -29,7 +29,7 @@ class Identity(NamedTuple):
 
 
 def identity() -> Identity | None:
-    """What this process proves itself with; None without TLS.
+    """This process's credentials; None without TLS.
 
     Raises:
         ValueError: some of the variables are missing.
@@ -51,26 +51,26 @@ def identity() -> Identity | None:
     return Identity(*found)
 
 
-def check_encrypted(address: str, who: str, is_encrypted: bool) -> None:
-    """Checks that traffic at an address is encrypted, stays on this host, or is allowed not to be.
+def check_encrypted(address: str, name: str, is_encrypted: bool) -> None:
+    """Checks that traffic at an address is encrypted, stays on this host, or may be unencrypted.
 
     Args:
         address: `host:port`.
-        who: the task, for the message.
+        name: the task's name, for the message.
         is_encrypted: whether TLS is in use.
 
     Raises:
-        ValueError: none of these.
+        ValueError: it is none of these.
     """
     if is_encrypted or is_local(address):
         return
     if os.environ.get(INSECURE, "") in ("", "0"):
         raise value_error(
-            f"traffic of {who} at {address} would leave this host without encryption",
+            f"traffic of {name} at {address} would leave this host without encryption",
             expected=f"TLS: {', '.join(VARIABLES)}",
             hint=f"on a private network: {INSECURE}=1, or launch --insecure",
         )
-    warn_if_public(address, who)
+    warn_if_public(address, name)
 
 
 __all__ = ["INSECURE", "VARIABLES", "Identity", "check_encrypted", "identity"]

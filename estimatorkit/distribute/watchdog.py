@@ -19,9 +19,9 @@ from estimatorkit.distribute.exit_codes import RETRY
 _logger = logging.getLogger("estimatorkit")
 
 TIMES = 20
-"""How many times the longest wait so far a wait may be: slow steps are not stuck ones."""
+"""The limit as a multiple of the longest wait so far: slow steps are not stuck."""
 
-_LOOK_SECS = 0.5
+_POLL_SECS = 0.5
 
 
 class Watchdog:
@@ -62,16 +62,18 @@ class Watchdog:
         return max(self._limit_secs, TIMES * self._longest)
 
     def _watch(self) -> None:
-        while not self._ended.wait(_LOOK_SECS):
+        while not self._ended.wait(_POLL_SECS):
             beat_at = self._beat_at
             if beat_at is not None and time.monotonic() - beat_at > self.limit:
-                self._give_up(time.monotonic() - beat_at)
+                self._exit(time.monotonic() - beat_at)
 
-    def _give_up(self, seconds: float) -> None:
+    def _exit(self, seconds: float) -> None:
         _logger.error(
             "No step of %s for %.0f seconds: another process may be stuck. Exiting with code %d "
             "for a restart; RunConfig(stuck_secs=...) sets this timeout.",
-            *(self._what, seconds, RETRY),
+            self._what,
+            seconds,
+            RETRY,
         )
         faulthandler.dump_traceback(sys.stderr, all_threads=True)
         sys.stderr.flush()

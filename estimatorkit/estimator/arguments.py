@@ -114,6 +114,10 @@ def checked_config(config: RunConfig | None, model_dir: str | os.PathLike[str] |
 
 
 __all__ = [
-    *("arguments_of", "as_list", "check_count", "check_model_fn", "check_steps"),
+    "arguments_of",
+    "as_list",
+    "check_count",
+    "check_model_fn",
+    "check_steps",
     "checked_config",
 ]

@@ -124,7 +124,7 @@ class BuiltModel:
             with self.graph.as_default(), self.graph.device(self._setting.device):
                 self._setting.make_global_step(self.graph)
             self._iterator, self.features, labels = given.rebuilt(self.graph)
-        # Layers that are not told know by the mode whether they train.
+        # The default of layers that get no `training` argument.
         set_learning_phase(mode == ModeKeys.TRAIN, self.graph)
         with self._setting.building(self.graph):
             self.spec = model_fn(self.features, labels)

@@ -19,7 +19,8 @@ from estimatorkit.core.errors import DeadlineExceededError, value_error
 from estimatorkit.distribute.cluster_task import EVALUATOR, PS, WORKER, ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, TERMINATED, Interrupted, on_sigterm
 from estimatorkit.distribute.launch.cpu_budget import share_processors
-from estimatorkit.distribute.tasks.server import bound_service
+from estimatorkit.distribute.tasks.server import bound_endpoint
+from estimatorkit.distribute.tasks.task_cluster import addresses_of
 from estimatorkit.distribute.tasks.task_placement import task_name
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.completion import (
@@ -27,7 +28,7 @@ from estimatorkit.estimator.evaluation.completion import (
     completion_time,
     read_completion,
 )
-from estimatorkit.estimator.evaluation.continuous_evaluation import EvaluationSchedule, told
+from estimatorkit.estimator.evaluation.continuous_evaluation import EvaluationSchedule, notify_hooks
 from estimatorkit.estimator.evaluation.evaluated_training import (
     EvaluatedRun,
     RecordHook,
@@ -43,13 +44,13 @@ from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 from estimatorkit.train.training import SIGTERM_CAME
 
 STOP_FILE = "stop_training"
-"""What an evaluator writes into `model_dir` where a hook has a reason to stop, for the chief."""
+"""The file in `model_dir` by which an evaluator, on request of a hook, tells the chief to stop."""
 
 NO_CHECKPOINT_SECS = 600.0
-"""After so long without a checkpoint, or a new one, an evaluator says so, again and again; after
-twice the time between checkpoints, where that is longer."""
+"""The interval at which an evaluator warns that there is no new checkpoint; or twice the time
+between checkpoints, if that is longer."""
 
-_LOOK_SECS = 1.0
+_POLL_SECS = 1.0
 _STOP_SECS = 5.0
 _DELAY_SECS = 5
 
@@ -142,7 +143,7 @@ class _Chief(_Role):
             done.write(self._estimator.model_dir)
         logger.info("Training ended at step %d: %s.", done.step, done.reason)
         if self._estimator.cluster is not None:
-            self._estimator.cluster.say_done()
+            self._estimator.cluster.announce_done()
 
     def _trained(self, start: int, max_steps: int | None) -> Completion | None:
         stop_file = Path(self._estimator.model_dir) / STOP_FILE
@@ -184,19 +185,23 @@ class _ParameterServer(_Role):
         started = time.time()
         share_processors(self._task.cluster, self._task.address)
         name = task_name(self._task.type, self._task.index)
-        about = {"cluster": self._task.cluster.as_dict()}
-        folder = str(self._estimator.model_dir)
-        service = bound_service(str(self._task.address), name, ResourceStore(), about, folder)
+        endpoint = bound_endpoint(
+            str(self._task.address),
+            name,
+            ResourceStore(),
+            addresses_of(self._task.cluster),
+            str(self._estimator.model_dir),
+        )
         logger.info("%s serves parameters at %s.", name, self._task.address)
-        while not service.wait_until("is_done", _LOOK_SECS) and not self.terminated.is_set():
+        while not endpoint.service.wait_until_done(_POLL_SECS) and not self.terminated.is_set():
             done = self._done()
-            # Without a last step, the end that is there may be that of a training before.
+            # Without a last step, the record may be that of an earlier training.
             written = completion_time(self._estimator.model_dir)
             if done is not None and (done.max_steps is not None or written > started):
                 break
         code = TERMINATED if self.terminated.is_set() else 0
-        if not service.stop(_STOP_SECS):
-            # A channel that a stopped process holds open would keep this one.
+        if not endpoint.stop(_STOP_SECS):
+            # A stopped process that holds a channel open would keep this one alive.
             logging.shutdown()
             os._exit(code)
         raise SystemExit(code)
@@ -213,7 +218,7 @@ class _Evaluator(_Role):
             for each in run.evaluations.values()
         ]
         run.prepared(start)
-        begun = heard = time.monotonic()
+        started = changed = time.monotonic()
         known: str | None = None
         interval = self._estimator.config.save_checkpoints_secs or 0.0
         delay = min(spec.start_delay_secs for spec in self._specs.values())
@@ -224,25 +229,25 @@ class _Evaluator(_Role):
             now = time.monotonic()
             latest = self._estimator.latest_checkpoint()
             if latest != known:
-                known, heard = latest, now
+                known, changed = latest, now
             patience = max(NO_CHECKPOINT_SECS, 0.0 if latest is None else 2.0 * interval)
-            if now - heard > patience:
-                heard = now
+            if now - changed > patience:
+                changed = now
                 logger.warning(
                     "There is still no %s in %s. Does the chief write to this folder, and is it on "
                     "shared storage?",
                     "checkpoint" if latest is None else f"checkpoint after {latest}",
                     self._estimator.model_dir,
                 )
-            if latest is not None and now - begun >= delay:
+            if latest is not None and now - started >= delay:
                 step = step_of(latest)
                 for evaluation, schedule in scheduled:
                     if schedule.is_due(step):
                         schedule.started(step)
                         finished = evaluation.evaluate(latest)
                         evaluation.export(is_final=False)
-                        self._stop(told(run.hooks, finished))
-            self.terminated.wait(_LOOK_SECS)
+                        self._stop(notify_hooks(run.hooks, finished))
+            self.terminated.wait(_POLL_SECS)
         return None
 
     def _stop(self, reasons: list[str]) -> None:
@@ -256,7 +261,7 @@ class _StopHook(SessionRunHook):
     def __init__(self, terminated: threading.Event, stop_file: Path | None) -> None:
         self._terminated = terminated
         self._stop_file = stop_file
-        self._looked = 0.0
+        self._polled_at = 0.0
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Checks for a stop request; the file at most once per second."""
@@ -266,8 +271,8 @@ class _StopHook(SessionRunHook):
         """Checks for a stop request while waiting."""
         if self._terminated.is_set():
             stop.append(SIGTERM_CAME)
-        elif self._stop_file is not None and time.monotonic() - self._looked > _LOOK_SECS:
-            self._looked = time.monotonic()
+        elif self._stop_file is not None and time.monotonic() - self._polled_at > _POLL_SECS:
+            self._polled_at = time.monotonic()
             if self._stop_file.exists():
                 stop.append(self._stop_file.read_text())
 

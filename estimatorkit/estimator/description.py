@@ -200,6 +200,12 @@ def estimator_html(estimator: Estimator) -> str:
 
 
 __all__ = [
-    *("Description", "VariableRow", "describe", "description_html", "estimator_html"),
-    *("lines", "shape_text", "summary"),
+    "Description",
+    "VariableRow",
+    "describe",
+    "description_html",
+    "estimator_html",
+    "lines",
+    "shape_text",
+    "summary",
 ]

@@ -114,7 +114,7 @@ class Estimator:
         self._warm_start_settings: WarmStartSettings | None = as_warm_start(warm_start_from)
         self._models = ModelStore()
         self.cluster: TrainingCluster | None = None
-        """The processes it trains with; None where it is alone. Not in TensorFlow."""
+        """The cluster that it trains with; None for a single process. Not in TensorFlow."""
         if config.task.num_ps_replicas and config.task.type in (CHIEF, MASTER, WORKER):
             self.cluster = TrainingCluster(
                 config.task,
@@ -295,8 +295,8 @@ class Estimator:
             return model.extra.run(model, given, hooks, listeners, steps, max_steps, start)
 
     def _training(self, spec: EstimatorSpec) -> Training:
-        anew = self.latest_checkpoint() is None
-        warm_start = self._warm_start_settings if anew and self._saves else None
+        is_new = self.latest_checkpoint() is None
+        warm_start = self._warm_start_settings if is_new and self._saves else None
         config = self._config.replace(model_dir=self.model_dir)
         return Training(spec, config, warm_start, self.cluster, self._train_distribution)
 
@@ -403,7 +403,7 @@ class Estimator:
             stack.enter_context(self._together(ModeKeys.EVAL))
             strategy = self._strategy(ModeKeys.EVAL)
             if path is not None and strategy is not None and strategy.replicas is not None:
-                path = strategy.replicas.text_of_chief(path)
+                path = strategy.replicas.broadcast_text(path)
             given = self._input(input_fn, ModeKeys.EVAL, path)
             model = stack.enter_context(
                 self._models.model(given, self._made_of, build, given_hooks)
@@ -471,7 +471,7 @@ class Estimator:
         def build() -> BuiltModel:
             return self._build(given, ModeKeys.PREDICT, lambda spec: None, warm=path is None)
 
-        # Hooks expect the model's graph as the default, but whoever iterates has another.
+        # Hooks expect the model's graph as the default one, which the caller's is not.
         with (
             self._models.model(given, self._made_of, build, hooks) as model,
             ExitStack() as stack,
@@ -481,7 +481,7 @@ class Estimator:
             coord = stack.enter_context(coordinated())
             with model.graph.as_default():
                 session = self._restored(model, given, path, all_hooks, stack, coord)
-            # Features that are no input would come for ever: they are one batch.
+            # Features that take no input would repeat for ever: they are one batch.
             ends = takes_input(model.graph.get_operations())
             stop: list[str] = [] if ends else ["there is one batch"]
             while not coord.should_stop():

@@ -21,10 +21,26 @@ from estimatorkit.ops.control.jax_functions import jax_function
 from estimatorkit.ops.variables.variable_scope import get_variable
 
 _OPTIMIZER_ARGUMENTS = (
-    *("name", "learning_rate", "clipnorm", "global_clipnorm", "clipvalue", "weight_decay"),
-    *("beta_1", "beta_2", "epsilon", "amsgrad", "rho", "momentum", "centered", "nesterov"),
-    *("initial_accumulator_value", "learning_rate_power", "l1_regularization_strength"),
-    *("l2_regularization_strength", "l2_shrinkage_regularization_strength", "beta"),
+    "name",
+    "learning_rate",
+    "clipnorm",
+    "global_clipnorm",
+    "clipvalue",
+    "weight_decay",
+    "beta_1",
+    "beta_2",
+    "epsilon",
+    "amsgrad",
+    "rho",
+    "momentum",
+    "centered",
+    "nesterov",
+    "initial_accumulator_value",
+    "learning_rate_power",
+    "l1_regularization_strength",
+    "l2_regularization_strength",
+    "l2_shrinkage_regularization_strength",
+    "beta",
 )
 
 

@@ -285,6 +285,11 @@ def _put(session: Any, values: Mapping[str, Any]) -> None:
 
 
 __all__ = [
-    *("AdaptedModel", "Called", "FormattedKeyError", "KerasEstimator", "create_keras_model_fn"),
-    *("inputs_by_name", "model_to_estimator"),
+    "AdaptedModel",
+    "Called",
+    "FormattedKeyError",
+    "KerasEstimator",
+    "create_keras_model_fn",
+    "inputs_by_name",
+    "model_to_estimator",
 ]

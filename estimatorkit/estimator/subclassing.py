@@ -21,9 +21,18 @@ from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook
 
 _PUBLIC = (
-    *("config", "eval_dir", "evaluate", "experimental_export_all_saved_models"),
-    *("export_saved_model", "export_savedmodel", "get_variable_names", "get_variable_value"),
-    *("model_dir", "params", "predict", "train"),
+    "config",
+    "eval_dir",
+    "evaluate",
+    "experimental_export_all_saved_models",
+    "export_saved_model",
+    "export_savedmodel",
+    "get_variable_names",
+    "get_variable_value",
+    "model_dir",
+    "params",
+    "predict",
+    "train",
 )
 """TensorFlow's public members that a subclass does not override."""
 

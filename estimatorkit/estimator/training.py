@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variables import Variable
-from estimatorkit.data.sharded_dataset import begin_anew
+from estimatorkit.data.sharded_dataset import return_shards
 from estimatorkit.distribute.exit_codes import Interrupted
 from estimatorkit.distribute.replicas.strategies import Strategy, reported_loss
-from estimatorkit.distribute.tasks.task_protocols import ENDED
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.watchdog import Watchdog
 from estimatorkit.estimator.built_model import BuiltModel
 from estimatorkit.estimator.model_input import ModelInput
@@ -152,7 +152,7 @@ class Training:
             session = model.session
             model.start(given)
             if self._cluster is not None:
-                closing.enter_context(self._cluster.taking_part())
+                closing.enter_context(self._cluster.heartbeats())
             if not self._prepare(model, start, saving):
                 return None
             for hook in all_hooks:
@@ -202,7 +202,7 @@ class Training:
             except LOST as error:
                 if cluster is None:
                     raise
-                if ENDED not in str(error):
+                if rpc.TRAINING_ENDED not in str(error):
                     logger.warning("Parameters were lost: %s", str(error).splitlines()[0])
                 _rest(hooks)
                 if not self._recover(cluster, model, given, saving, newest, coord):
@@ -221,7 +221,7 @@ class Training:
             time.sleep(_PAUSE_SECS)
             try:
                 cluster.renew()
-                begin_anew(model.session.state)
+                return_shards(model.session.state)
                 if not self._prepare(model, newest(), saving):
                     return False
                 for hook in given:
@@ -240,13 +240,13 @@ class Training:
         saving: Sequence[CheckpointSaverHook],
     ) -> bool:
         """Initializes or restores the variables, or waits until the chief has; False if the
-        training has ended meanwhile.
+        training has ended.
         """
         cluster = self._cluster
         if self._replicas is not None:
             self._initialize(model, start if self._is_chief else None, saving)
             if model.session.state.sharded:
-                self._restore_own_rows(model, self._replicas.text_of_chief(start or ""))
+                self._restore_own_rows(model, self._replicas.broadcast_text(start or ""))
         elif cluster is None:
             self._initialize(model, start, saving)
         elif not cluster.is_chief:
@@ -258,7 +258,7 @@ class Training:
             model.initialize_local()
         else:
             self._initialize(model, start, saving)
-            cluster.say_ready(model.graph)
+            cluster.announce_ready(model.graph)
         model.session.state.variables_set()
         return True
 
@@ -327,7 +327,9 @@ class Training:
         if not savers and (secs is not None or steps):
             savers.append(
                 CheckpointSaverHook(
-                    *(self._model_dir, secs, steps),
+                    self._model_dir,
+                    secs,
+                    steps,
                     scaffold=self._scaffold,
                     save_graph_def=self._config.checkpoint_save_graph_def,
                 )
@@ -361,7 +363,7 @@ class _ClusterHook(SessionRunHook):
     def _ask(self, stop: list[str]) -> None:
         cluster = self._cluster
         if cluster is not None and not cluster.is_chief and cluster.is_ending:
-            stop.append("the chief has ended the training")
+            stop.append(rpc.TRAINING_ENDED)
 
     def rest(self) -> None:
         """Pauses the watchdog, while waiting for lost parameters."""

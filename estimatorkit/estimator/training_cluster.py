@@ -1,9 +1,9 @@
 """`TrainingCluster`: the parameter servers and workers that an estimator trains with.
 
 The chief initializes and saves the parameters, and ends the training; workers wait until the model
-is ready. Every parameter server holds the training status (`TaskCluster.tell`): 'ready' with the
-model's fingerprint, 'is_ending', 'is_done'. If a parameter server is lost, the chief resets all of
-them and restores the latest checkpoint; workers, whose next step fails, wait until it is ready.
+is ready. Every parameter server holds the training's status (`TrainingStatus`): heartbeats return
+it, and those of the chief change it. If a parameter server is lost, the chief resets all of them
+and restores the latest checkpoint; workers, whose next step fails, wait until it is ready.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from estimatorkit.distribute.device_setter import replica_device_setter
 from estimatorkit.distribute.exit_codes import Interrupted
 from estimatorkit.distribute.launch.cpu_budget import share_processors
 from estimatorkit.distribute.tasks import membership as members
-from estimatorkit.distribute.tasks.task_cluster import TaskCluster, names_of, serve_target
+from estimatorkit.distribute.tasks.task_cluster import TaskCluster, addresses_of, serve_target
 from estimatorkit.distribute.tasks.task_placement import HERE, task_name
 from estimatorkit.estimator.evaluation.completion import completion_time, read_completion
 from estimatorkit.layers.feature_column import column_texts
@@ -41,8 +41,8 @@ from estimatorkit.runtime.targets import Target
 LOST = (AbortedError, UnavailableError)
 """What a step raises when a parameter server was lost or put back."""
 
-_LOOK_SECS = 0.1
-_TELL_SECS = 30.0
+_POLL_SECS = 0.1
+_LOG_SECS = 30.0
 
 _sessions = itertools.count(1)
 
@@ -71,14 +71,14 @@ class TrainingCluster:
         self._wait_secs = wait_secs
         self._grace_secs = grace_secs
         share_processors(task.cluster, task.address)
-        addresses = names_of(task.cluster)
+        addresses = addresses_of(task.cluster)
         servers = {name: at for name, at in addresses.items() if name.startswith(f"/job:{PS}/")}
         self._own = task_name(task.type, task.index)
         self._tasks = TaskCluster(servers, HERE, self._own, wait_secs, bound)
-        self._tasks.dealer = next(iter(servers), None)
-        self._tasks.raise_if_over = self._raise_if_over
+        self._tasks.shard_server = next(iter(servers), None)
+        self._tasks.raise_if_cancelled = self._raise_if_cancelled
         self._is_terminated = False
-        # When the end of a training was written last: one after it is the end of this training.
+        # When a completion was last written: a later one is that of this training.
         self._completion = completion_time(model_dir)
 
     @staticmethod
@@ -97,7 +97,7 @@ class TrainingCluster:
         """Handles SIGTERM: cancels all waiting for peers."""
         self._is_terminated = True
 
-    def _raise_if_over(self) -> None:
+    def _raise_if_cancelled(self) -> None:
         if self._is_terminated:
             raise Interrupted
         if self._has_ended():
@@ -109,20 +109,19 @@ class TrainingCluster:
         Raises:
             DeadlineExceededError: one did not start in time.
         """
-        self._tasks.tell()
+        self._tasks.heartbeat()
 
     @contextmanager
-    def taking_part(self) -> Iterator[None]:
+    def heartbeats(self) -> Iterator[None]:
         """A context manager that sends heartbeats in the background."""
         over = threading.Event()
 
-        def speak() -> None:
+        def send() -> None:
             while not over.wait(members.SILENT_SECS / 3):
-                with suppress(OpError):  # who computes hears of it, too
-                    self._tasks.tell_if_there()
+                with suppress(OpError):  # the training's own requests fail, too
+                    self._tasks.heartbeat_reachable()
 
-        speaking = threading.Thread(target=speak, daemon=True)
-        speaking.start()
+        threading.Thread(target=send, daemon=True).start()
         try:
             yield
         finally:
@@ -136,18 +135,18 @@ class TrainingCluster:
 
         If they hold another model, or only a part, they are reset.
         """
-        told = self._tasks.tell()
-        mine = self._fingerprint(graph)
-        if all(each.get("ready") == mine for each in told.values()):
-            self._tasks.tell(is_ending=False)  # a chief that was about to end may not have
+        own = self._fingerprint(graph)
+        ready = [status.ready for status in self._tasks.heartbeat().values()]
+        if all(each == own for each in ready):
+            self._tasks.heartbeat(is_ending=False)  # the chief may have been lost while ending
             return True
-        if any("ready" in each for each in told.values()):
-            self._tasks.forget()
+        if any(each is not None for each in ready):
+            self._tasks.reset()
         return False
 
-    def say_ready(self, graph: Graph) -> None:
+    def announce_ready(self, graph: Graph) -> None:
         """Tells workers that the model is ready."""
-        self._tasks.tell(ready=self._fingerprint(graph), is_ending=False)
+        self._tasks.heartbeat(ready=self._fingerprint(graph), is_ending=False)
 
     def drain(self) -> None:
         """Tells workers that the training ends, and waits for them to leave, up to the grace
@@ -155,34 +154,35 @@ class TrainingCluster:
         """
         deadline = time.monotonic() + self._grace_secs
         while True:
-            told = self._tasks.tell(is_ending=True)
-            left = {worker for each in told.values() for worker in each["workers"]} - {self._own}
+            found = self._tasks.heartbeat(is_ending=True)
+            left = {worker for each in found.values() for worker in each.workers} - {self._own}
             if not left:
                 break
             if time.monotonic() > deadline:
                 logger.warning(
                     "%s did not finish their steps within %g seconds: the last checkpoint does not "
                     "include these steps.",
-                    *(", ".join(sorted(left)), self._grace_secs),
+                    ", ".join(sorted(left)),
+                    self._grace_secs,
                 )
                 break
-            time.sleep(_LOOK_SECS)
-        for server, each in told.items():
-            if each["report"]:
-                logger.info("%s: %s.", server, each["report"])
-            for line in each["coverage"]:
+            time.sleep(_POLL_SECS)
+        for server, each in found.items():
+            if each.staleness:
+                logger.info("%s: %s.", server, each.staleness)
+            for line in each.coverage:
                 logger.info("Dynamic sharding: %s.", line)
 
-    def say_done(self) -> None:
+    def announce_done(self) -> None:
         """Tells parameter servers to shut down; some may have done so already."""
-        self._tasks.tell_if_there(is_done=True)
+        self._tasks.heartbeat_reachable(is_done=True)
 
     # -- workers
 
     @property
     def is_ending(self) -> bool:
         """Whether the chief has ended the training."""
-        return any(each.get("is_ending") for each in self._tasks.tell().values())
+        return any(each.is_ending for each in self._tasks.heartbeat().values())
 
     def wait_until_ready(self, graph: Graph) -> bool:
         """Waits until the chief's model is ready; False if the training ends.
@@ -191,21 +191,21 @@ class TrainingCluster:
             DeadlineExceededError: it was not ready in time.
             FailedPreconditionError: the chief's model differs.
         """
-        mine = self._fingerprint(graph)
-        started = told_at = time.monotonic()
+        own = self._fingerprint(graph)
+        started = logged = time.monotonic()
         while not self._has_ended():
             try:
-                told = list(self._tasks.tell().values())
+                found = list(self._tasks.heartbeat().values())
             except LOST:
-                told = []
-            if any(each.get("is_ending") or each.get("is_done") for each in told):
+                found = []
+            if any(each.is_ending or each.is_done for each in found):
                 return False
-            if told and all(each.get("ready") == mine for each in told):
+            if found and all(each.ready == own for each in found):
                 self._completion = completion_time(self._model_dir)
                 return True
-            others = [each["ready"] for each in told if each.get("ready", mine) != mine]
-            if others:
-                raise _different(mine, others[0])
+            for each in found:
+                if each.ready is not None and each.ready != own:
+                    raise _different(own, each.ready)
             if self._is_terminated:
                 raise Interrupted
             now = time.monotonic()
@@ -214,10 +214,10 @@ class TrainingCluster:
                     f"the chief did not initialize the model within {self._wait_secs:g} seconds",
                     hint="is its process running? RunConfig(session_creation_timeout_secs=...)",
                 )
-            if now - told_at > _TELL_SECS:
-                told_at = now
+            if now - logged > _LOG_SECS:
+                logged = now
                 logger.info("Waiting for the chief to initialize the model.")
-            time.sleep(_LOOK_SECS)
+            time.sleep(_POLL_SECS)
         return False
 
     def _has_ended(self) -> bool:
@@ -251,11 +251,11 @@ class TrainingCluster:
         return {"model_dir": self._model_dir, "digest": digest, **shown}
 
 
-def _different(mine: Mapping[str, str], chief: Mapping[str, str]) -> FailedPreconditionError:
-    names = [name for name in {**mine, **chief} if mine.get(name) != chief.get(name)]
+def _different(own: Mapping[str, str], chief: Mapping[str, str]) -> FailedPreconditionError:
+    names = [name for name in {**own, **chief} if own.get(name) != chief.get(name)]
     names = [name for name in names if name != "digest"] or ["digest"]
     shown = [
-        f"{name}: {mine.get(name, 'not there')}, with the chief {chief.get(name, 'not there')}"
+        f"{name}: {own.get(name, 'not there')}, with the chief {chief.get(name, 'not there')}"
         for name in names[:5]
     ]
     return FailedPreconditionError.explained(

@@ -18,8 +18,17 @@ from estimatorkit.storage.checkpoint import latest_checkpoint
 FILE = "config.yaml"
 
 _MAY_CHANGE = (
-    *("name", "model_dir", "export", "run", "predict", "evaluate", "tune"),
-    *("train.steps", "train.max_steps", "train.epochs", "train.hooks"),
+    "name",
+    "model_dir",
+    "export",
+    "run",
+    "predict",
+    "evaluate",
+    "tune",
+    "train.steps",
+    "train.max_steps",
+    "train.epochs",
+    "train.hooks",
 )
 """Settings that a training goes on with; the others make another model."""
 

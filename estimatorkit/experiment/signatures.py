@@ -82,10 +82,19 @@ def signature(place: str, related: tuple[str, ...] = ()) -> Signature:
         name: Argument(annotation, default, text(name))
         for name, annotation, default in _arguments(node)
     }
-    for base in getattr(node, "bases", ()):
-        inherited = None if found else _mentioned(ast.unparse(base), place, related)
-        found = signature(inherited, related).arguments if inherited else found
+    for other in _with_the_same_arguments(node):
+        there = None if found else _mentioned(other, place, related)
+        found = signature(there, related).arguments if there else found
     return Signature(" ".join(doc.partition("\n\n")[0].split()), found)
+
+
+def _with_the_same_arguments(node: ast.ClassDef | ast.FunctionDef) -> Iterator[str]:
+    """The names of a class's bases, or of what `arguments_of` names."""
+    if isinstance(node, ast.ClassDef):
+        yield from map(ast.unparse, node.bases)
+    for each in node.decorator_list:
+        if isinstance(each, ast.Call) and ast.unparse(each.func) == "arguments_of":
+            yield ast.unparse(each.args[0])
 
 
 def _mentioned(name: str, place: str, related: tuple[str, ...]) -> str | None:
@@ -127,7 +136,9 @@ def _definition(place: str) -> ast.ClassDef | ast.FunctionDef:
 def _lines(place: str) -> str:
     """The lines of the definition at a place; empty if there is none."""
     module, _, name = place.partition(":")
-    lines = re.compile(rf"^(?:class|def) {name}\b.*?(?=^[^\s)]|\Z)", re.MULTILINE | re.DOTALL)
+    lines = re.compile(
+        rf"^(?:@[^\n]*\n)*(?:class|def) {name}\b.*?(?=^[^\s)]|\Z)", re.MULTILINE | re.DOTALL
+    )
     found = lines.search(_source(module))
     return found[0] if found else ""
 

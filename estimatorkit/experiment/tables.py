@@ -429,7 +429,8 @@ def _is_list(kind: Any) -> bool:
     return any(
         is_list(kind)
         for is_list in (
-            *(pyarrow.types.is_list, pyarrow.types.is_large_list),
+            pyarrow.types.is_list,
+            pyarrow.types.is_large_list,
             pyarrow.types.is_fixed_size_list,
         )
     )

@@ -29,7 +29,9 @@ FILE_RULES: dict[str, Rule] = {
     **{
         type_: Rule("", _made(made))
         for type_, made in (
-            *(("Save", "Save"), ("SaveSlices", "SaveV2"), ("SaveV2", "SaveV2")),
+            ("Save", "Save"),
+            ("SaveSlices", "SaveV2"),
+            ("SaveV2", "SaveV2"),
             *((type_, type_) for type_ in ("ShardedFilename", "ShardedFilespec")),
             ("MergeV2Checkpoints", "MergeV2Checkpoints"),
         )

@@ -290,6 +290,10 @@ def plain_logs(logs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 __all__ = [
-    *("BaseLogger", "Callback", "CallbackList", "History", "LambdaCallback"),
-    *("LearningRateScheduler", "TerminateOnNaN"),
+    "BaseLogger",
+    "Callback",
+    "History",
+    "LambdaCallback",
+    "LearningRateScheduler",
+    "TerminateOnNaN",
 ]

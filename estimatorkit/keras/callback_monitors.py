@@ -53,7 +53,9 @@ class Monitor:
         if found is None:
             _log.warning(
                 "%s `%s` which is not available. Available metrics are: %s",
-                *(doing, self.name, ",".join(logs or {})),
+                doing,
+                self.name,
+                ",".join(logs or {}),
             )
         return found
 

@@ -279,8 +279,14 @@ class FeatureSpace:
 
 
 _KINDS = (
-    *("float", "float_rescaled", "float_normalized", "float_discretized", "integer_categorical"),
-    *("string_categorical", "integer_hashed", "string_hashed"),
+    "float",
+    "float_rescaled",
+    "float_normalized",
+    "float_discretized",
+    "integer_categorical",
+    "string_categorical",
+    "integer_hashed",
+    "string_hashed",
 )
 
 

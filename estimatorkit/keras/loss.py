@@ -104,7 +104,8 @@ class Loss:
             if weights is not None:
                 weights = aligned(weights, losses)
             return compute_weighted_loss(
-                *(losses, 1.0 if weights is None else weights),
+                losses,
+                1.0 if weights is None else weights,
                 loss_collection=None,
                 reduction=self.reduction,
             )
@@ -218,11 +219,17 @@ class LossOfFunction(LossFunctionWrapper):
 
 _MEANS_OF_ELEMENTS = frozenset(
     {
-        *(error_functions.hinge, error_functions.huber, error_functions.log_cosh),
-        *(error_functions.mean_absolute_error, error_functions.mean_absolute_percentage_error),
-        *(error_functions.mean_squared_error, error_functions.mean_squared_logarithmic_error),
-        *(error_functions.poisson, error_functions.squared_hinge),
-        *(crossentropy.binary_crossentropy, crossentropy.binary_focal_crossentropy),
+        error_functions.hinge,
+        error_functions.huber,
+        error_functions.log_cosh,
+        error_functions.mean_absolute_error,
+        error_functions.mean_absolute_percentage_error,
+        error_functions.mean_squared_error,
+        error_functions.mean_squared_logarithmic_error,
+        error_functions.poisson,
+        error_functions.squared_hinge,
+        crossentropy.binary_crossentropy,
+        crossentropy.binary_focal_crossentropy,
     }
 )
 """Functions that give the mean along the last axis of what each element costs."""

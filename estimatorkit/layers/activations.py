@@ -124,8 +124,20 @@ def gelu(x: Any, approximate: bool = False) -> Any:
 
 
 _FUNCTIONS = (
-    *(elu, exponential, gelu, hard_sigmoid, linear, mish, relu, selu, sigmoid, softmax, softplus),
-    *(softsign, swish, tanh),
+    elu,
+    exponential,
+    gelu,
+    hard_sigmoid,
+    linear,
+    mish,
+    relu,
+    selu,
+    sigmoid,
+    softmax,
+    softplus,
+    softsign,
+    swish,
+    tanh,
 )
 registry = Registry(
     "activation function",
@@ -163,7 +175,22 @@ def serialize(activation: Any) -> Any:
 deserialize = registry.deserialize
 
 __all__ = [
-    *("deserialize", "elu", "exponential", "gelu", "get", "hard_sigmoid", "linear", "mish"),
-    *("relu", "selu", "serialize", "sigmoid", "softmax", "softplus", "softsign", "swish", "tanh"),
+    "deserialize",
+    "elu",
+    "exponential",
+    "gelu",
+    "get",
+    "hard_sigmoid",
+    "linear",
+    "mish",
+    "relu",
+    "selu",
+    "serialize",
+    "sigmoid",
+    "softmax",
+    "softplus",
+    "softsign",
+    "swish",
+    "tanh",
 ]
 __dir__ = listing(__name__)

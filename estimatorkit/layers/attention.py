@@ -272,8 +272,12 @@ class MultiHeadAttention(ConfiguredLayer):
         shared = {
             name: getattr(self, name)
             for name in (
-                *("kernel_initializer", "bias_initializer", "kernel_regularizer"),
-                *("bias_regularizer", "kernel_constraint", "bias_constraint"),
+                "kernel_initializer",
+                "bias_initializer",
+                "kernel_regularizer",
+                "bias_regularizer",
+                "kernel_constraint",
+                "bias_constraint",
             )
         }
 

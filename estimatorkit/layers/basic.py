@@ -422,6 +422,14 @@ class Softmax(ConfiguredLayer):
 
 
 __all__ = [
-    *("Activation", "ELU", "Identity", "Lambda", "LeakyReLU", "Masking", "PReLU", "ReLU"),
-    *("Softmax", "ThresholdedReLU"),
+    "Activation",
+    "ELU",
+    "Identity",
+    "Lambda",
+    "LeakyReLU",
+    "Masking",
+    "PReLU",
+    "ReLU",
+    "Softmax",
+    "ThresholdedReLU",
 ]

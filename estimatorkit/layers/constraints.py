@@ -137,8 +137,19 @@ registry = Registry(
 get, serialize, deserialize = registry.get, registry.serialize, registry.deserialize
 
 __all__ = [
-    *("Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "RadialConstraint", "UnitNorm"),
-    *("deserialize", "get", "max_norm", "min_max_norm", "non_neg", "radial_constraint"),
-    *("serialize", "unit_norm"),
+    "Constraint",
+    "MaxNorm",
+    "MinMaxNorm",
+    "NonNeg",
+    "RadialConstraint",
+    "UnitNorm",
+    "deserialize",
+    "get",
+    "max_norm",
+    "min_max_norm",
+    "non_neg",
+    "radial_constraint",
+    "serialize",
+    "unit_norm",
 ]
 __dir__ = listing(__name__)

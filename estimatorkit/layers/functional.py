@@ -53,7 +53,11 @@ _NEWER = ("groups", "output_padding", "synchronized", "axes", "keepdims")
 # Arguments that TensorFlow 1 has after `name` and `reuse`.
 _LAST = {
     "batch_normalization": (
-        *("renorm", "renorm_clipping", "renorm_momentum", "fused", "virtual_batch_size"),
+        "renorm",
+        "renorm_clipping",
+        "renorm_momentum",
+        "fused",
+        "virtual_batch_size",
         "adjustment",
     ),
     "flatten": ("data_format",),

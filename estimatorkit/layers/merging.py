@@ -304,7 +304,21 @@ def dot(inputs: Sequence[Any], axes: Any, normalize: bool = False, **kwargs: Any
 
 
 __all__ = [
-    *("Add", "Average", "Concatenate", "Dot", "Maximum", "Merge", "Minimum", "Multiply"),
-    *("Subtract", "add", "average", "concatenate", "dot", "maximum", "minimum", "multiply"),
+    "Add",
+    "Average",
+    "Concatenate",
+    "Dot",
+    "Maximum",
+    "Merge",
+    "Minimum",
+    "Multiply",
+    "Subtract",
+    "add",
+    "average",
+    "concatenate",
+    "dot",
+    "maximum",
+    "minimum",
+    "multiply",
     "subtract",
 ]

@@ -273,7 +273,14 @@ class ActivityRegularization(ConfiguredLayer):
 
 
 __all__ = [
-    *("ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise"),
-    *("SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "in_training"),
+    "ActivityRegularization",
+    "AlphaDropout",
+    "Dropout",
+    "GaussianDropout",
+    "GaussianNoise",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
+    "SpatialDropout3D",
+    "in_training",
     "known_training",
 ]

@@ -425,6 +425,10 @@ class HashedCrossing(Encoding):
 
 
 __all__ = [
-    *("CategoryEncoding", "Discretization", "HashedCrossing", "Hashing", "Normalization"),
+    "CategoryEncoding",
+    "Discretization",
+    "HashedCrossing",
+    "Hashing",
+    "Normalization",
     "Rescaling",
 ]

@@ -82,6 +82,15 @@ registry = Registry(
 get, serialize, deserialize = registry.get, registry.serialize, registry.deserialize
 
 __all__ = [
-    *("L1", "L1L2", "L2", "Regularizer", "deserialize", "get", "l1", "l1_l2", "l2", "serialize"),
+    "L1",
+    "L1L2",
+    "L2",
+    "Regularizer",
+    "deserialize",
+    "get",
+    "l1",
+    "l1_l2",
+    "l2",
+    "serialize",
 ]
 __dir__ = listing(__name__)

@@ -218,6 +218,11 @@ class Registry:
 
 
 __all__ = [
-    *("Registry", "classes_in", "custom_object_scope", "get_custom_objects"),
-    *("get_registered_name", "get_registered_object", "register_keras_serializable"),
+    "Registry",
+    "classes_in",
+    "custom_object_scope",
+    "get_custom_objects",
+    "get_registered_name",
+    "get_registered_object",
+    "register_keras_serializable",
 ]

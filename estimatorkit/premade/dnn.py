@@ -69,7 +69,11 @@ def dnn_logits(
     whole = min_max_variable_partitioner(1) if version == 1 else None
     with variable_scope("dnn", partitioner=whole):
         return layered_logits(
-            *(features, mode, units, hidden_units, feature_columns),
+            features,
+            mode,
+            units,
+            hidden_units,
+            feature_columns,
             activation_fn=activation_fn,
             dropout=dropout,
             batch_norm=batch_norm,
@@ -101,7 +105,10 @@ def layered_logits(
     with variable_scope("input_from_feature_columns", partitioner=partitioner):
         net = input_layer(features, feature_columns)
     return tower_logits(
-        *(net, mode, units, hidden_units),
+        net,
+        mode,
+        units,
+        hidden_units,
         activation_fn=activation_fn,
         dropout=dropout,
         batch_norm=batch_norm,
@@ -131,7 +138,9 @@ def tower_logits(
     below = f"{scope}/" if scope else ""
     dtype = net.dtype  # of the logits, even if layers compute in bfloat16
     net = hidden_layers(
-        *(net, mode, hidden_units),
+        net,
+        mode,
+        hidden_units,
         activation_fn=activation_fn,
         dropout=dropout,
         batch_norm=batch_norm,

@@ -263,6 +263,10 @@ class LinearEstimator(Premade):
 
 
 __all__ = [
-    *("LinearClassifier", "LinearEstimator", "LinearRegressor"),
-    *("learning_rate_for", "linear_part", "summarize_weights"),
+    "LinearClassifier",
+    "LinearEstimator",
+    "LinearRegressor",
+    "learning_rate_for",
+    "linear_part",
+    "summarize_weights",
 ]

@@ -59,7 +59,11 @@ def dnn_logit_fn_builder(
 
     def dnn_logit_fn(features: Any, mode: str) -> Tensor:
         return layered_logits(
-            *(features, mode, units, widths, columns),
+            features,
+            mode,
+            units,
+            widths,
+            columns,
             activation_fn=activation_fn,
             dropout=dropout,
             batch_norm=batch_norm,

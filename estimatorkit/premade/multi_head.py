@@ -154,7 +154,7 @@ class MultiHead(Head):
         for name, head in self._heads.items():
             with get_default_graph().name_scope(name):
                 outcomes[name] = head._outcome_of_class(
-                    *(features, own[name], truth[name], None, None)
+                    features, own[name], truth[name], None, None
                 )
         with get_default_graph().name_scope("merge_losses"):
             weighted = [

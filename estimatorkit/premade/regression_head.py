@@ -196,6 +196,4 @@ def regression_head(
     return head
 
 
-__all__ = [
-    *("LogisticRegressionHead", "PoissonRegressionHead", "RegressionHead", "regression_head"),
-]
+__all__ = ["LogisticRegressionHead", "PoissonRegressionHead", "RegressionHead", "regression_head"]

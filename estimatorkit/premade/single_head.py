@@ -306,7 +306,9 @@ def areas_under_curves(
     """
     return {
         f"{key}{end}": metrics.auc(
-            *(targets, probabilities, weights),
+            targets,
+            probabilities,
+            weights,
             curve=curve,
             name=f"{key}{end}",
             summation_method="interpolation" if version == 2 else "trapezoidal",
@@ -343,5 +345,10 @@ def _checked_loss_fn(loss_fn: LossFn) -> LossFn:
 
 
 __all__ = [
-    *("Batch", "LossFn", "SingleHead", "areas_under_curves", "checked_thresholds", "metrics_at"),
+    "Batch",
+    "LossFn",
+    "SingleHead",
+    "areas_under_curves",
+    "checked_thresholds",
+    "metrics_at",
 ]

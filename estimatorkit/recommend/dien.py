@@ -167,8 +167,11 @@ class DIEN(Premade):
                     unclicked = sampled_steps(found.steps, found.lengths)
                 with variable_scope("auxiliary"):
                     loss = auxiliary_loss(
-                        *(states[:, :-1], found.steps[:, 1:], unclicked[:, 1:]),
-                        *(mask[:, 1:], of_auxiliary),
+                        states[:, :-1],
+                        found.steps[:, 1:],
+                        unclicked[:, 1:],
+                        mask[:, 1:],
+                        of_auxiliary,
                     )
                 get_default_graph().add_to_collection(
                     GraphKeys.REGULARIZATION_LOSSES, loss * auxiliary_weight
@@ -183,8 +186,16 @@ class DIEN(Premade):
             return last
 
         part = behaviour_part(
-            *("dien", interest, hidden_units, feature_columns, pairs, others),
-            *(optimizer, activation_fn, dropout, batch_norm),
+            "dien",
+            interest,
+            hidden_units,
+            feature_columns,
+            pairs,
+            others,
+            optimizer,
+            activation_fn,
+            dropout,
+            batch_norm,
         )
         made = head_or_binary(head, weight_column, label_vocabulary, loss_reduction)
         super().__init__(made, [part], model_dir, config, warm_start_from)

@@ -115,7 +115,10 @@ def behaviour_part(
                 found = _behaviours_of(source, pairs, others, mode)
             net = joining.concat([net, interest(found)], 1)
             return tower_logits(
-                *(net, mode, units, widths),
+                net,
+                mode,
+                units,
+                widths,
                 activation_fn=activation_of(activation_fn, mode),
                 dropout=dropout,
                 batch_norm=batch_norm,
@@ -250,8 +253,16 @@ class DIN(Premade):
             return result
 
         part = behaviour_part(
-            *("din", interest, hidden_units, feature_columns, sequences, ()),
-            *(optimizer, activation_fn, dropout, batch_norm),
+            "din",
+            interest,
+            hidden_units,
+            feature_columns,
+            sequences,
+            (),
+            optimizer,
+            activation_fn,
+            dropout,
+            batch_norm,
         )
         made = head_or_binary(head, weight_column, label_vocabulary, loss_reduction)
         super().__init__(made, [part], model_dir, config, warm_start_from)

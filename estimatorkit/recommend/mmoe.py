@@ -68,7 +68,10 @@ def multi_task_part(
                 with variable_scope(task):
                     found.append(
                         tower_logits(
-                            *(each, mode, units, widths),
+                            each,
+                            mode,
+                            units,
+                            widths,
                             activation_fn=activation_fn,
                             dropout=dropout,
                             batch_norm=batch_norm,
@@ -143,7 +146,10 @@ class MMoE(Premade):
 
         def mixture() -> MultiGateMixtureOfExperts:
             return MultiGateMixtureOfExperts(
-                *(len(tasks), num_experts, checked_units(expert_units), checked_units(gate_units)),
+                len(tasks),
+                num_experts,
+                checked_units(expert_units),
+                checked_units(gate_units),
                 activation=activation_fn,
                 dropout=dropout or 0.0,
                 name="multi_gate_mixture_of_experts",

@@ -61,8 +61,12 @@ class PLE(Premade):
 
         def extraction() -> ProgressiveLayeredExtraction:
             return ProgressiveLayeredExtraction(
-                *(len(tasks), num_levels, num_shared_experts, num_task_experts),
-                *(checked_units(expert_units), checked_units(gate_units)),
+                len(tasks),
+                num_levels,
+                num_shared_experts,
+                num_task_experts,
+                checked_units(expert_units),
+                checked_units(gate_units),
                 activation=activation_fn,
                 dropout=dropout or 0.0,
                 name="progressive_layered_extraction",

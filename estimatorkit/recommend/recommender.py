@@ -99,7 +99,9 @@ class Inputs:
             return []
         return [
             hidden_layers(
-                *(net, self.mode, self.network.hidden_units),
+                net,
+                self.mode,
+                self.network.hidden_units,
                 activation_fn=self.network.activation_fn,
                 dropout=self.network.dropout,
                 batch_norm=self.network.batch_norm,
@@ -243,6 +245,12 @@ class Recommender(Premade):
 
 
 __all__ = [
-    *("Columns", "Inputs", "Network", "Recommender", "first_order", "joined", "layer"),
+    "Columns",
+    "Inputs",
+    "Network",
+    "Recommender",
+    "first_order",
+    "joined",
+    "layer",
     "split_columns",
 ]

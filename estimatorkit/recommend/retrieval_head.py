@@ -222,8 +222,14 @@ class RetrievalHead(SingleHead):
         weights = weights_of(features or {}, self._weight_column, unweighted, False)
         catalogue = logits.get(CATALOGUE)
         return _Retrieved(
-            *(_without(hits, scores), targets, weights, unweighted, targets),
-            *(users, catalogue, features),
+            _without(hits, scores),
+            targets,
+            weights,
+            unweighted,
+            targets,
+            users,
+            catalogue,
+            features,
         )
 
     def _log_probability(self, features: Any) -> Any:
@@ -344,7 +350,16 @@ def feature_column_of(features: Any, key: Any) -> Tensor:
 
 
 __all__ = [
-    *("CATALOGUE", "Catalogue", "ITEM", "ITEM_EMBEDDING", "ITEM_ID", "NEGATIVE"),
-    *("OutputOfItsInputs", "RetrievalHead", "SCORE", "USER", "USER_EMBEDDING"),
+    "CATALOGUE",
+    "Catalogue",
+    "ITEM",
+    "ITEM_EMBEDDING",
+    "ITEM_ID",
+    "NEGATIVE",
+    "OutputOfItsInputs",
+    "RetrievalHead",
+    "SCORE",
+    "USER",
+    "USER_EMBEDDING",
     "feature_column_of",
 ]

@@ -88,7 +88,11 @@ class Tower:
         note_columns(self.name, (column.name for column in self.columns))
         with variable_scope(self.name, reuse=reuse):
             embedding = layered_logits(
-                *(features, mode, self.dimension, self.hidden_units, self.columns),
+                features,
+                mode,
+                self.dimension,
+                self.hidden_units,
+                self.columns,
                 activation_fn=self.activation_fn,
                 dropout=self.dropout,
                 batch_norm=self.batch_norm,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -27,11 +27,12 @@ from estimatorkit.core.function_graph import may_not_end
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
+from estimatorkit.runtime import memory_errors
 from estimatorkit.runtime.lower import (
     changed_names,
     interpret,
-    out_of_memory,
     segment_function,
+    shapes_within,
     state_names,
 )
 from estimatorkit.runtime.plan import Plan, Segment
@@ -120,6 +121,17 @@ class CompiledSegment:
         if self._ahead >= MOST_AHEAD:  # several threads may get past it
             self._ahead = 0
             self.wait(values)
+
+    def shapes(self, values: Mapping[Any, Any]) -> memory_errors.Shapes:
+        """The shapes of all tensors for these inputs, arrays or their specs; for errors."""
+        given = {**self._constants, **values}
+        if not all(tensor in given for tensor in self.segment.inputs):
+            return {}  # of the host
+        static = {tensor: np.asarray(given[tensor]) for tensor in self._static}
+        inputs = [given[tensor] for tensor in self._traced]
+        with self._context(), self._state.lock:
+            state = self._state.take(state_names(self.segment))
+            return shapes_within(self.segment, static, inputs, state)
 
     def _keep(self, key: Any, executable: Callable[..., Any]) -> None:
         """Marks an executable as most recently used, and evicts the least recently used ones."""
@@ -393,8 +405,8 @@ class PlanRunner:
             return [
                 to_numpy(value, tensor) for value, tensor in zip(values, self._fetches, strict=True)
             ]
-        except (MemoryError, jax.errors.JaxRuntimeError) as error:
-            raise _runtime_error(self.plan, error) from error
+        except memory_errors.ERRORS as error:
+            raise self._explained(error, feeds) from error
 
     def compute(
         self,
@@ -423,12 +435,32 @@ class PlanRunner:
                 waits += [partial(wait, values) for wait in self._waits]
             if self._last is not None:
                 self._last.raise_fault(values)
-        except (MemoryError, jax.errors.JaxRuntimeError) as error:
-            raise _runtime_error(self.plan, error) from error
+        except memory_errors.ERRORS as error:
+            raise self._explained(error, feeds) from error
         for step in self._compiled:
             if for_host := step.varying.for_host():
                 self._next = PlanRunner(self.plan.with_on_host(for_host), self._state)
         return [values[tensor] for tensor in self._fetches]
+
+    def _explained(self, error: Exception, feeds: Sequence[Any]) -> Exception:
+        """What to raise for an error of XLA or NumPy."""
+
+        def shapes() -> memory_errors.Shapes:
+            known: dict[Any, Any] = {
+                **self._constants,
+                **dict(zip(self._feeds, feeds, strict=True)),
+            }
+            found: dict[Tensor, tuple[int, ...]] = {}
+            for step in self._compiled:
+                found.update(step.shapes(known))
+                known.update(
+                    (each, jax.ShapeDtypeStruct(found[each], each.dtype.numpy_dtype))  # type: ignore[no-untyped-call]
+                    for each in step.segment.outputs
+                    if each in found
+                )
+            return found
+
+        return memory_errors.explained(error, self.plan.operations, shapes)
 
     def _run_steps(self, values: dict[Any, Any], trace: Trace | None) -> None:
         if trace is None:
@@ -458,13 +490,6 @@ class PlanRunner:
             steps = [step for step in steps if not isinstance(step, CompiledSegment)]
         for step in steps:
             step(values)
-
-
-def _runtime_error(plan: Plan, error: Exception) -> Exception:
-    """What to raise for an error of XLA or NumPy: ours if it is for want of memory."""
-    if isinstance(error, MemoryError) or "Out of memory" in str(error):
-        return out_of_memory([op for each in plan.segments for op in each.ops], str(error))
-    return error
 
 
 Step: TypeAlias = CompiledSegment | HostSegment | InitializerSegment

@@ -22,7 +22,6 @@ from estimatorkit.core.dtypes import DType, resource, uint32
 from estimatorkit.core.errors import (
     InvalidArgumentError,
     OpError,
-    ResourceExhaustedError,
     value_error,
 )
 from estimatorkit.core.faults import Fault, FaultTest
@@ -33,6 +32,7 @@ from estimatorkit.core.shapes import TensorShape, as_shape, differ
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.graph_optimizer import Rewriting
+from estimatorkit.runtime.memory_errors import Shapes, abstract, out_of_memory
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.xla.collected_faults import collect, has
 from estimatorkit.runtime.xla.faults import (
@@ -431,27 +431,6 @@ def _check_sizes(op: Operation, outputs: Sequence[Any]) -> None:
             )
 
 
-def out_of_memory(ops: Sequence[Operation], reason: str) -> ResourceExhaustedError:
-    """The error for operations that need more memory than there is; names the largest output."""
-    tensors = [tensor for op in ops for tensor in op.outputs]
-    largest = max(tensors, key=_known_bytes, default=None)
-    op = ops[-1] if largest is None else largest.op
-    return ResourceExhaustedError.explained(
-        f"out of memory in {op.name} ({op.type})"
-        + (f" and {len(ops) - 1} other operations" if len(ops) > 1 else ""),
-        received=reason.splitlines()[0][:300] if reason else None,
-        made_at=op.source,
-        hint="use smaller batches, or a smaller model",
-        op=op,
-    )
-
-
-def _known_bytes(tensor: Tensor) -> int:
-    if tensor.dtype is resource:
-        return 0
-    return (tensor.shape.num_elements() or 0) * tensor.dtype.size
-
-
 def segment_function(
     segment: Segment,
     static_values: Mapping[Tensor, Any],
@@ -505,6 +484,19 @@ def segment_function(
         return (*jax.tree.unflatten(jax.tree.structure(shapes), outputs), faults)
 
     return run
+
+
+def shapes_within(
+    segment: Segment, static_values: Mapping[Tensor, Any], inputs: Sequence[Any], state: Any
+) -> Shapes:
+    """The shapes of all tensors of a device segment, for these inputs (see `segment_function`)."""
+    found: dict[Tensor, tuple[int, ...]] = {}
+
+    def keep(values: Mapping[Tensor, Any]) -> None:
+        found.update((tensor, np.shape(value)) for tensor, value in values.items())
+
+    jax.eval_shape(segment_function(segment, static_values, keep), *abstract((inputs, state)))
+    return found
 
 
 def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:

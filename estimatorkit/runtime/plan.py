@@ -108,6 +108,11 @@ class Plan:
         ]
 
     @property
+    def operations(self) -> list[Operation]:
+        """What runs, in order."""
+        return [op for segment in self.segments for op in segment.ops]
+
+    @property
     def constants(self) -> dict[Tensor, Any]:
         """The results that are known before a run, and not fed."""
         known = {tensor: self.rewriting.value(tensor) for tensor in self.results}

@@ -17,7 +17,10 @@ from estimatorkit.runtime.xla.placement import Placer, set_cpu_devices
 _logger = logging.getLogger("estimatorkit")
 
 _IN_EFFECT = {
-    *("allow_soft_placement", "log_device_placement", "device_count", "operation_timeout_in_ms"),
+    "allow_soft_placement",
+    "log_device_placement",
+    "device_count",
+    "operation_timeout_in_ms",
     "graph_options",
     "device_filters",  # a task reaches the parameter servers and itself, and no others
 }

@@ -2,6 +2,7 @@ from estimatorkit.train.optimizers.optimizers import (
     AdadeltaOptimizer as AdadeltaOptimizer, AdagradDAOptimizer as AdagradDAOptimizer,
     AdagradOptimizer as AdagradOptimizer, AdamOptimizer as AdamOptimizer,
     FtrlOptimizer as FtrlOptimizer, GradientDescentOptimizer as GradientDescentOptimizer,
+    LazyAdamOptimizer as LazyAdamOptimizer,
     MomentumOptimizer as MomentumOptimizer, ProximalAdagradOptimizer as ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
     RMSPropOptimizer as RMSPropOptimizer, RowwiseAdagradOptimizer as RowwiseAdagradOptimizer,

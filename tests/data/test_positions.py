@@ -20,7 +20,7 @@ import pytest
 import estimatorkit as tf
 import estimatorkit as tf1
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.execution.checksums import Witnesses, checksum
+from estimatorkit.data.execution.checksums import PipelineChecksums, checksum
 from estimatorkit.data.execution.cursor import Cursor
 from estimatorkit.data.identity import identify
 from estimatorkit.data.inputs import numpy_input_fn, pandas_input_fn
@@ -297,12 +297,12 @@ def test_remote_files_are_checked_concurrently(monkeypatch: pytest.MonkeyPatch) 
     assert other.content != found.content
 
 
-def test_witnesses_are_small() -> None:
-    witnesses = Witnesses()
-    witness = witnesses.witness("0")
+def test_fingerprints_are_small() -> None:
+    pipeline = PipelineChecksums()
+    checksums = pipeline.of_generator("0")
     for row in range(100_000):
-        witness.read([np.int64(row)])
-    assert len(json.dumps(witnesses.get_state())) < 500
+        checksums.read([np.int64(row)])
+    assert len(json.dumps(pipeline.get_state())) < 500
 
 
 # -- initializers

@@ -20,14 +20,15 @@ from estimatorkit.data.sharded_dataset import (
     Order,
     ShardedDataset,
     Unit,
-    begin_anew,
-    dealt_states,
     has_more,
     report_trained,
-    restore_dealt,
+    restore_shards,
+    return_shards,
+    shard_states,
 )
 from estimatorkit.distribute import dynamically_sharded
 from estimatorkit.distribute.dynamic_sharding import ShardQueue
+from estimatorkit.distribute.tasks.rpc import ShardQueueState
 from estimatorkit.runtime.state import ProcessState
 
 
@@ -198,10 +199,10 @@ class Worker:
         return self._dealing.has_more
 
     def get_state(self) -> Any:
-        return self._dealing.state()
+        return self._dealing.state().as_json()
 
     def set_state(self, state: Any) -> None:
-        self._dealing.restore(state)
+        self._dealing.restore(ShardQueueState.of_json(state))
 
     def close(self) -> None:
         self._dealing.left(self._name)
@@ -293,7 +294,7 @@ def test_restart_returns_read_shards(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     session.elements(4)
     report_trained(session)
-    begin_anew(session)
+    return_shards(session)
     assert session.elements(99) == [10, 11, 12, 20, 21, 22, 30, 31, 32, 40, 41, 42]
     report_trained(session)
     assert dealing.report() == ["epoch 0: 5 of 5 units, 1 given out twice"]
@@ -305,11 +306,11 @@ def test_checkpoint_holds_remaining_shards(dealing: ShardQueue) -> None:
     one.elements(4)
     other.elements(1)
     report_trained(one)
-    saved = json.loads(json.dumps([dealt_states(one), one.cursor.get_state()]))
+    saved = json.loads(json.dumps([shard_states(one), one.cursor.get_state()]))
     one.elements(99)
     report_trained(one)
     again = Session(dealing, "again", 5)
-    restore_dealt(again, saved[0], dict.fromkeys(saved[0], saved[1]))
+    restore_shards(again, saved[0], dict.fromkeys(saved[0], saved[1]))
     assert again.cursor.set_state(saved[1])
     assert sorted(again.elements(99)) == [
         *range(10, 13),

@@ -80,7 +80,7 @@ def target(cluster: Cluster, job: str, index: int) -> str:
 _FORKED = multiprocessing.get_context("forkserver")
 _FORKED.set_forkserver_preload(
     [
-        *("jax.numpy", "jax.experimental.multihost_utils", "pandas", "pyarrow.flight"),
+        *("jax.numpy", "jax.experimental.multihost_utils"),  # not pyarrow, which starts a thread
         *("estimatorkit.ops.all_ops", "estimatorkit.estimator.training_and_evaluation"),
         *("estimatorkit.distribute.tasks.server", "estimatorkit.distribute.tasks.cluster_loop"),
     ]

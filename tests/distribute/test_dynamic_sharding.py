@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,16 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from estimatorkit.core.errors import FailedPreconditionError, UnavailableError
 from estimatorkit.data.sharded_dataset import Order, Unit
-from estimatorkit.distribute.dynamic_sharding import ClusterDealer, Deals, ShardQueue
+from estimatorkit.distribute.dynamic_sharding import ClusterShards, ShardQueue, ShardQueues
+from estimatorkit.distribute.tasks.rpc import (
+    Message,
+    Shard,
+    ShardQueueState,
+    ShardRequest,
+    TakeShard,
+    decode,
+    encode,
+)
 from tests.distribute.processes import Process, Processes
 from tests.distribute.trainings import END_SECS, Training, all_end
 
@@ -73,7 +81,7 @@ class Turns(RuleBasedStateMachine):
 
     @rule()
     def save(self) -> None:
-        self.saved = json.loads(json.dumps(self.dealing.state())), self.times.copy()
+        self.saved = json.dumps(self.dealing.state().as_json()), self.times.copy()
 
     @precondition(lambda self: self.saved is not None)
     @rule()
@@ -82,7 +90,7 @@ class Turns(RuleBasedStateMachine):
         state, times = self.saved
         before = self.held, self.held.copy()
         self.is_disturbed = True
-        if not self.dealing.restore(state):
+        if not self.dealing.restore(ShardQueueState.of_json(json.loads(state))):
             assert set(times) == self.every  # all was trained: it begins anew
             times = Counter()
             self.given.clear()
@@ -178,79 +186,76 @@ def test_additional_epochs_continue() -> None:
     assert not ShardQueue(Order("data", 3, 2, None)).restore(dealing.state())
 
 
-def test_processes_with_other_units_are_told_so() -> None:
-    deals = Deals()
+def test_processes_with_other_shards_raise() -> None:
+    queues = ShardQueues()
 
-    def order(count: int, name: str = "data") -> dict[str, Any]:
-        return {"name": name, "count": count, "epochs": 1, "seed": None}
+    def order(count: int, name: str = "data") -> Order:
+        return Order(name, count, epochs=1, seed=None)
 
-    assert deals.answer("a", {"do": "take", "order": order(2)}) == (0, 0)
+    assert queues.execute(TakeShard("a", order(2))) == Shard((0, 0))
     with pytest.raises(FailedPreconditionError, match=r"expected: 2 units.*\n.*received: 3 units"):
-        deals.answer("b", {"do": "take", "order": order(3)})
-    assert deals.answer("b", {"do": "take", "order": order(3, "others")}) == (0, 0)
-    assert deals.report() == ["data, epoch 0: 0 of 2 units", "others, epoch 0: 0 of 3 units"]
+        queues.execute(TakeShard("b", order(3)))
+    assert queues.execute(TakeShard("b", order(3, "others"))) == Shard((0, 0))
+    assert queues.report() == ["data, epoch 0: 0 of 2 units", "others, epoch 0: 0 of 3 units"]
 
 
 class Channel:
     """A channel to queues in this process.
 
     Args:
-        deals: the queues.
-        breaks: whether it breaks where it is asked.
+        queues: the queues.
+        breaks: whether it breaks when it is used.
     """
 
-    def __init__(self, deals: Deals, breaks: bool) -> None:
-        self._deals, self._breaks = deals, breaks
+    def __init__(self, queues: ShardQueues, breaks: bool) -> None:
+        self._queues, self._breaks = queues, breaks
         self._workers: set[str] = set()
-        self._found: Any = None
 
-    def ask(self, question: str, header: Mapping[str, Any]) -> None:
-        assert question == "deal"
+    def call(self, request: ShardRequest[Any], raise_if_cancelled: Any) -> Message:
         if self._breaks:
             raise UnavailableError(None, None, "It is gone.")
-        self._workers.add(header["worker"])
-        self._found = self._deals.answer(header["worker"], header["deal"])
-
-    def answer(self, raise_if_over: Any) -> list[Any]:
-        return [np.frombuffer(json.dumps(self._found).encode(), np.uint8)]
+        request = decode(encode(request), (), type(request))
+        self._workers.add(request.worker)
+        reply = self._queues.execute(request)
+        return decode(encode(reply), (), type(reply))
 
     def end(self) -> None:
         for worker in self._workers:
-            self._deals.left(worker)
+            self._queues.left(worker)
 
 
 class Cluster:
     """Gives channels; each breaks that comes after one of these numbers."""
 
     worker = "worker"
-    dealer = "/job:ps/task:0"
+    shard_server = "/job:ps/task:0"
 
     def __init__(self, *broken: int) -> None:
-        self.deals = Deals()
+        self.queues = ShardQueues()
         self._broken = broken
         self.opened = 0
 
-    def channel(self, task: str, raise_if_over: Any) -> Channel:
-        assert task == self.dealer
+    def channel(self, task: str, raise_if_cancelled: Any) -> Channel:
+        assert task == self.shard_server
         self.opened += 1
-        return Channel(self.deals, self.opened - 1 in self._broken)
+        return Channel(self.queues, self.opened - 1 in self._broken)
 
 
 def test_worker_continues_on_another_channel() -> None:
     cluster = Cluster(1)
-    dealer = ClusterDealer(Order("data", 3, 1, None), cluster, lambda: None)
-    assert dealer.take() == (0, 0)
-    dealer.trained([(0, 0)])
-    assert dealer.take() == (0, 1)
-    dealer.close()  # what it holds is given back, and no more its own
+    shards = ClusterShards(Order("data", 3, 1, None), cluster, lambda: None)
+    assert shards.take() == (0, 0)
+    shards.trained([(0, 0)])
+    assert shards.take() == (0, 1)
+    shards.close()  # what it holds is given back, and no more its own
     with pytest.raises(UnavailableError):
-        dealer.take()
-    dealer.trained([(0, 1)])
-    assert [dealer.take(), dealer.take(), dealer.take()] == [(0, 1), (0, 2), None]
-    assert dealer.has_more() is None
-    dealer.trained([(0, 1), (0, 2)])
-    assert dealer.has_more() is False
-    assert cluster.deals.report() == ["epoch 0: 3 of 3 units, 1 given out twice"]
+        shards.take()
+    shards.trained([(0, 1)])
+    assert [shards.take(), shards.take(), shards.take()] == [(0, 1), (0, 2), None]
+    assert shards.has_more() is None
+    shards.trained([(0, 1), (0, 2)])
+    assert shards.has_more() is False
+    assert cluster.queues.report() == ["epoch 0: 3 of 3 units, 1 given out twice"]
     assert cluster.opened == 3
 
 

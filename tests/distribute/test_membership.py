@@ -10,11 +10,11 @@ from estimatorkit.distribute.tasks.membership import SILENT_SECS, Membership
 def test_silent_members() -> None:
     members = Membership()
     for name in ("computes", "is there", "has left"):
-        assert members.heard(name, "its process", 0.0) is None
+        assert members.heartbeat(name, "its process", 0.0) is None
     members.left("has left", "its process")
     assert members.silent(SILENT_SECS - 1) == []
-    members.heard("is there", "its process", SILENT_SECS - 1)
-    assert members.heard("computes", "another", SILENT_SECS - 1) == SILENT_SECS - 1
+    members.heartbeat("is there", "its process", SILENT_SECS - 1)
+    assert members.heartbeat("computes", "another", SILENT_SECS - 1) == SILENT_SECS - 1
     assert members.silent(SILENT_SECS) == ["computes"]
     assert members.silent(2 * SILENT_SECS) == ["computes", "is there"]
 
@@ -40,10 +40,10 @@ def test_name_belongs_to_one_process_until_it_leaves_or_is_silent(
         if is_there:
             is_free = holder in ("", process) or now - heard >= SILENT_SECS
             expected = None if is_free else now - heard
-            assert members.heard("worker 0", process, now) == expected
+            assert members.heartbeat("worker 0", process, now) == expected
             if is_free:
                 holder, heard = process, now
         else:
             members.left("worker 0", process)
             holder = "" if holder == process else holder
-        assert members.heard("worker 1", "another", now) is None
+        assert members.heartbeat("worker 1", "another", now) is None

@@ -5,7 +5,8 @@ The tasks are objects of this process here; those that are processes are in test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -16,7 +17,16 @@ from hypothesis import given, settings
 import estimatorkit as tf
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
-from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
+from estimatorkit.distribute.tasks.rpc import (
+    AreInitialized,
+    Done,
+    Initialized,
+    LoadProgram,
+    Message,
+    ReadVariables,
+    RunPrograms,
+    Values,
+)
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer
 from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
@@ -161,8 +171,8 @@ class LocalTask:
         self.kept: dict[str, Any] = {}
         self.sizes: list[int] = []
 
-    def add(self, part: SerializedPartition) -> str:
-        part = SerializedPartition(**{**vars(part), "graph_def": bytes(part.graph_def)})
+    def add(self, request: LoadProgram) -> None:
+        part = replace(request.partition, graph_def=request.arrays[0].tobytes())
         graph, fed, fetched, targets = part.load()
         state = ProcessState(graph, Placer(), self.held)
         runner = PlanRunner(make_plan(graph, fetched, targets, fed), state)
@@ -176,32 +186,34 @@ class LocalTask:
             self.kept.update(zip(part.outputs, values, strict=True))
             return [np.asarray(self.kept[name]) for name in part.sent]
 
-        self.programs[str(len(self.programs))] = run
-        return str(len(self.programs) - 1)
+        self.programs[request.name] = run
 
 
 class LocalChannel:
     def __init__(self, task: LocalTask) -> None:
         self._task = task
-        self._asked: tuple[str, Mapping[str, Any], Sequence[Any]] = ("", {}, ())
+        self._request: Any = None
 
-    def program(
-        self, graph: SerializedPartition, fresh: Sequence[str] = (), raise_if_over: Any = None
-    ) -> str:
-        return self._task.add(graph)
+    def send(self, request: Any) -> None:
+        self._request = request
 
-    def ask(self, question: str, header: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
-        self._asked = question, header, arrays
+    def call(self, request: Any, raise_if_cancelled: Any = None) -> Message:
+        self.send(request)
+        return self.receive()
 
-    def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
-        question, header, arrays = self._asked
-        if question == "run":
-            (program,) = header["programs"]
-            return self._task.programs[program](arrays)
-        if question == "read":
-            return [np.asarray(self._task.held.values[name]) for name in header["names"]]
-        assert question == "initialized"
-        return [np.array([name in self._task.held.values for name in header["names"]])]
+    def receive(self, raise_if_cancelled: Callable[[], None] | None = None) -> Message:
+        request, values = self._request, self._task.held.values
+        match request:
+            case LoadProgram():
+                self._task.add(request)
+                return Done()
+            case RunPrograms():
+                (program,) = request.programs
+                return Values(arrays=self._task.programs[program](request.arrays))
+            case ReadVariables():
+                return Values(arrays=[np.asarray(values[name]) for name in request.names])
+        assert isinstance(request, AreInitialized)
+        return Initialized(tuple(name in values for name in request.names))
 
     def close(self) -> None:
         pass
@@ -214,7 +226,7 @@ class LocalCluster:
         self.placer = TaskPlacer(TASKS, default, None)
         self.tasks = {task: LocalTask() for task in TASKS}
 
-    def channel(self, task: str, raise_if_over: Any = None) -> LocalChannel:
+    def channel(self, task: str, raise_if_cancelled: Any = None) -> LocalChannel:
         return LocalChannel(self.tasks[task])
 
     def give_back(self, task: str, channel: Any) -> None:

@@ -148,7 +148,7 @@ import os
 from estimatorkit.core.errors import DeadlineExceededError
 from estimatorkit.distribute.launch import ray_launcher as ray_place
 
-ray_place._TELL_SECS = 0.5
+ray_place._LOG_SECS = 0.5
 first = ray_place.RayLauncher(1)
 first.open({"chief": 1})
 second = ray_place.RayLauncher(1, wait_secs=1)  # of the same Ray, which has one processor

@@ -25,7 +25,7 @@ def test_each_request_executes_once(questions: list[list[str]]) -> None:
             worked_on.append(number)
             return 10 * number
 
-        return answers.answer(number, work)
+        return answers.execute_once(number, work)
 
     for number, lost in enumerate(questions, 1):
         for what in lost:
@@ -51,7 +51,7 @@ def test_concurrent_retries_get_one_reply(streams: list[int]) -> None:
                 return 10 * number
 
             begin.wait()
-            got.append(answers.answer(number, work))
+            got.append(answers.execute_once(number, work))
 
         threads = [threading.Thread(target=ask) for _ in range(count)]
         for thread in threads:
@@ -72,13 +72,13 @@ def test_reply_in_progress_is_waited_for() -> None:
         assert go_on.wait(60)
         return "the first's"
 
-    first = threading.Thread(target=lambda: got.append(answers.answer(1, slow)))
+    first = threading.Thread(target=lambda: got.append(answers.execute_once(1, slow)))
     first.start()
     assert at_work.wait(60)
-    second = threading.Thread(target=lambda: got.append(answers.answer(1, lambda: "another")))
+    second = threading.Thread(target=lambda: got.append(answers.execute_once(1, lambda: "another")))
     second.start()
     with pytest.raises(AbortedError):
-        answers.answer(2, lambda: "too early")
+        answers.execute_once(2, lambda: "too early")
     assert not got
     go_on.set()
     first.join(60)
@@ -98,7 +98,7 @@ def test_waiting_retry_executes_if_first_gave_up() -> None:
 
     def first() -> None:
         try:
-            answers.answer(1, given_up)
+            answers.execute_once(1, given_up)
         except CancelledError as error:
             raised.append(error)
 
@@ -106,7 +106,9 @@ def test_waiting_retry_executes_if_first_gave_up() -> None:
     threads = [threading.Thread(target=first)]
     threads[0].start()
     assert at_work.wait(60)
-    threads.append(threading.Thread(target=lambda: got.append(answers.answer(1, lambda: "done"))))
+    threads.append(
+        threading.Thread(target=lambda: got.append(answers.execute_once(1, lambda: "done")))
+    )
     threads[1].start()
     go_on.set()
     for thread in threads:
@@ -119,12 +121,12 @@ def test_waiting_retry_executes_if_first_gave_up() -> None:
 def test_only_last_and_next_request_are_accepted(asked: int, number: int) -> None:
     answers = ReplyCache()
     for each in range(1, asked + 1):
-        answers.answer(each, lambda each=each: each)
+        answers.execute_once(each, lambda each=each: each)
     if number in (asked, asked + 1) and number:
-        assert answers.answer(number, lambda: number) == number
+        assert answers.execute_once(number, lambda: number) == number
     elif number:
         with pytest.raises(AbortedError, match=f"Request {number} arrived after request {asked}"):
-            answers.answer(number, lambda: number)
+            answers.execute_once(number, lambda: number)
 
 
 events = st.lists(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from estimatorkit.distribute.tasks.rpc import RunPrograms
 from estimatorkit.distribute.tasks.task_channel import TaskChannel
 from tests.distribute.test_step_leases import HERE, HOLDS, Servers, servers
 from tests.sweep import sweep
@@ -49,17 +50,17 @@ def test_duplicate_ids_are_sent_once(
 ) -> None:
     losses = []
     moved: Counter[str] = Counter()
-    ask, answer = TaskChannel.ask, TaskChannel.answer
+    send, receive = TaskChannel.send, TaskChannel.receive
 
-    def asked(channel: Any, question: str, header: Any, arrays: Any = (), **named: Any) -> None:
-        if question == "run":
-            moved["out"] += sum(array.nbytes for array in arrays)
-        ask(channel, question, header, arrays, **named)
+    def sent(channel: Any, request: Any) -> None:
+        if isinstance(request, RunPrograms):
+            moved["out"] += sum(array.nbytes for array in request.arrays)
+        send(channel, request)
 
-    def answered(channel: Any, *rest: Any) -> Any:
-        found = answer(channel, *rest)
-        moved["in"] += sum(array.nbytes for array in found)
-        return found
+    def received(channel: Any, *rest: Any) -> Any:
+        reply = receive(channel, *rest)
+        moved["in"] += sum(array.nbytes for array in reply.arrays)
+        return reply
 
     with tf.Graph().as_default(), tf.Session() as session:
         loss, train, _ = graph_of(optimizer(1e-3), HERE, shards)
@@ -68,8 +69,8 @@ def test_duplicate_ids_are_sent_once(
     _, loop = servers.loop("/job:worker/task:0", graph_of(optimizer(1e-3), HOLDS, shards))
     assert loop.one_round_trip
     losses += list(loop.run(2).every[0])
-    monkeypatch.setattr(TaskChannel, "ask", asked)
-    monkeypatch.setattr(TaskChannel, "answer", answered)
+    monkeypatch.setattr(TaskChannel, "send", sent)
+    monkeypatch.setattr(TaskChannel, "receive", received)
     losses += list(loop.run(4).every[0])
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
     # Of 32 rows a step, 4 at most are distinct, which travel as 16: ids, and 0 of those elsewhere.

@@ -18,9 +18,10 @@ import pyarrow as pa
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.distribute.tasks import task_channel, task_service
+from estimatorkit.distribute.tasks import task_channel, task_endpoint
 from estimatorkit.distribute.tasks.array_messages import send
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
+from estimatorkit.distribute.tasks.rpc import WriteVariables
 from estimatorkit.distribute.tasks.shared_memory import SharedMemory
 from estimatorkit.distribute.tasks.task_channel import TaskConnection
 from estimatorkit.distribute.tasks.task_cluster import TaskCluster, serve_target
@@ -201,7 +202,7 @@ def counter() -> tuple[tf.Variable, tf.Tensor]:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tf.train.Server]:
     """The only task of a cluster; broken channels are forgotten soon."""
-    monkeypatch.setattr(task_service, "RECONNECT_SECS", 0.3)
+    monkeypatch.setattr(task_endpoint, "RECONNECT_SECS", 0.3)
     with known_token():
         made = tf.train.Server(free_cluster(ps=1), "ps", 0)
         yield made
@@ -210,7 +211,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tf.train.Server]:
 
 def channels(server: tf.train.Server) -> int:
     """How many channels it serves, or keeps."""
-    return len(server._service.channels)
+    return len(server._endpoint.channels)
 
 
 WAITER = """
@@ -277,7 +278,7 @@ def session_by(address: str) -> Iterator[tf.Session]:
 def test_retried_requests_execute_once(
     server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_service, "RECONNECT_SECS", 30.0)
+    monkeypatch.setattr(task_endpoint, "RECONNECT_SECS", 30.0)
     count, more = counter()
     with tf.device("/job:ps/task:0"):
         sums = tf.get_variable("sums", [50_000], initializer=tf.zeros_initializer())
@@ -325,7 +326,7 @@ def test_unsendable_values_are_reported_once(
 
     with session_by(server.target.removeprefix("grpc://")) as session:
         session.run(count.initializer)
-        monkeypatch.setattr(task_service, "send", refuse)
+        monkeypatch.setattr(task_endpoint, "send", refuse)
         with pytest.raises(tf.errors.UnimplementedError, match="It stays here"):
             session.run(more)
         monkeypatch.undo()
@@ -349,7 +350,7 @@ def test_incomplete_reply_is_given_up(
     monkeypatch.setattr(task_channel, "RECONNECT_SECS", 120.0)  # not over on a busy machine
     with session_by(server.target.removeprefix("grpc://")) as session:
         session.run(count.initializer)
-        monkeypatch.setattr(task_service, "send", broken)
+        monkeypatch.setattr(task_endpoint, "send", broken)
         with pytest.raises(tf.errors.UnavailableError, match="no batch can be so large"):
             session.run(more)
     assert sent == 1 + 3
@@ -389,8 +390,7 @@ def test_failed_shared_memory_leaves_nothing(
     channel = connection.channel()
     value = np.arange(100_000, dtype=np.float32)
     for _ in range(2):
-        channel.ask("write", {"names": ["given"]}, [value], borrowed=True)
-        channel.answer()
+        channel.call(WriteVariables(("given",), zero_copy=True, arrays=[value]))
     channel.end()
     assert len(made) == 1
     assert SharedMemory.open(made[0].name, made[0].secret) is None
@@ -464,8 +464,8 @@ def test_late_worker_takes_no_step(server: tf.train.Server) -> None:
     early.run(2)
     chief = TaskCluster({"/job:ps/task:0": address}, HERE, "/job:chief/task:0")
     clusters.append(chief)
-    (told,) = chief.tell(is_ending=True).values()
-    assert told["workers"] == ["/job:worker/task:0"]
+    (status,) = chief.heartbeat(is_ending=True).values()
+    assert status.workers == ("/job:worker/task:0",)
     with pytest.raises(tf.errors.AbortedError, match="the chief has ended the training"):
         late.run(1)
     assert early.run(2).after[0] == 4

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from estimatorkit.distribute.tasks.rpc import ReadVariables, WriteVariables
 from estimatorkit.distribute.tasks.task_channel import TaskConnection
 from tests.distribute.conftest import Running
 from tests.distribute.processes import TOKEN, Processes, free_cluster, target, until
@@ -110,10 +111,8 @@ def test_large_arrays_use_shared_memory(running: Running) -> None:
     for count in (100_000, 10, 300_000):
         value = np.arange(count, dtype=np.float32)
         for _ in range(3):
-            channel.ask("write", {"names": ["given"]}, [value], borrowed=True)
-            channel.answer()
-            channel.ask("read", {"names": ["given"]}, borrowed=True)
-            (found,) = channel.answer()
+            channel.call(WriteVariables(("given",), zero_copy=True, arrays=[value]))
+            (found,) = channel.call(ReadVariables(("given",), zero_copy=True)).arrays
             np.testing.assert_array_equal(found, value)
         assert channel._inbox is not None
         assert np.may_share_memory(found, channel._inbox._bytes) == (count > 10)

@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 import estimatorkit as tf
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
+from estimatorkit.distribute.tasks.rpc import LeaseSteps, Request, RunPrograms
 from estimatorkit.distribute.tasks.step_leases import StepLeases
 from estimatorkit.distribute.tasks.task_channel import TaskChannel
 from estimatorkit.distribute.tasks.task_cluster import TaskCluster, serve_target
@@ -124,19 +125,19 @@ def test_steps_send_nothing_to_counting_task(
 ) -> None:
     _, loop = servers.loop("/job:worker/task:0", training_graph())
     assert loop.leases_at == COUNTS
-    asked: Counter[tuple[str, str]] = Counter()
-    ask = TaskChannel.ask
+    sent: Counter[tuple[str, type[Request[Any]]]] = Counter()
+    send = TaskChannel.send
 
-    def counted(channel: Any, question: str, *rest: Any, **named: Any) -> None:
-        asked[channel.connection.task, question] += 1
-        ask(channel, question, *rest, **named)
+    def counted(channel: Any, request: Request[Any]) -> None:
+        sent[channel.connection.task, type(request)] += 1
+        send(channel, request)
 
-    monkeypatch.setattr(TaskChannel, "ask", counted)
+    monkeypatch.setattr(TaskChannel, "send", counted)
     done = loop.run(50)
     assert (done.count, int(done.after[0])) == (50, 50)
-    assert asked[HOLDS, "run"] == 51  # the first has a read only
-    assert asked[COUNTS, "lease"] == 2
-    assert asked[COUNTS, "run"] == 1  # what is read after the call
+    assert sent[HOLDS, RunPrograms] == 51  # the first has a read only
+    assert sent[COUNTS, LeaseSteps] == 2
+    assert sent[COUNTS, RunPrograms] == 1  # what is read after the call
 
 
 @pytest.mark.multiprocess

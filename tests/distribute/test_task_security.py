@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,9 +17,35 @@ import trustme
 from pyarrow import flight
 
 import estimatorkit as tf
-from estimatorkit.core.errors import NotFoundError, PermissionDeniedError, UnavailableError
+from estimatorkit.core.errors import (
+    INVALID_ARGUMENT,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    PermissionDeniedError,
+    UnavailableError,
+)
+from estimatorkit.distribute.tasks import task_endpoint
 from estimatorkit.distribute.tasks.array_messages import _EMPTY, receive, send
+from estimatorkit.distribute.tasks.rpc import (
+    VERSION,
+    AreInitialized,
+    Done,
+    Failure,
+    Handshake,
+    Message,
+    ReadVariables,
+    Request,
+    RunPrograms,
+    SaveVariables,
+    WriteVariables,
+    decode,
+    encode,
+)
 from estimatorkit.distribute.tasks.task_channel import TaskChannel, TaskConnection
+from estimatorkit.distribute.tasks.task_cluster import TaskCluster
+from estimatorkit.distribute.tasks.task_placement import HERE
 from estimatorkit.distribute.tasks.task_service import _check_shard
 from estimatorkit.distribute.tasks.token import cluster_token
 from estimatorkit.distribute.tls import VARIABLES, check_encrypted, identity
@@ -163,13 +190,8 @@ def channel() -> Iterator[TaskChannel]:
         server.stop()
 
 
-def asked(channel: TaskChannel, question: str, header: dict[str, Any], arrays: Any = ()) -> Any:
-    channel.ask(question, header, arrays)
-    return channel.answer()
-
-
-def test_a_task_writes_only_shards_of_checkpoints(channel: TaskChannel, tmp_path: Path) -> None:
-    asked(channel, "write", {"names": ["v"]}, [np.ones(3, np.float32)])
+def test_task_writes_only_checkpoint_shards(channel: TaskChannel, tmp_path: Path) -> None:
+    channel.call(WriteVariables(("v",), arrays=[np.ones(3, np.float32)]))
     folder = tmp_path / "model.ckpt-1.tmp-123-0123abcd"
     folder.mkdir()
     shard = "variables-00000-of-00001.safetensors"
@@ -181,11 +203,11 @@ def test_a_task_writes_only_shards_of_checkpoints(channel: TaskChannel, tmp_path
         folder / "variables-00000-of-00002.safetensors",
     ):
         with pytest.raises(PermissionDeniedError, match="writes only new files of checkpoints"):
-            asked(channel, "save", {"path": str(path), "names": {"v": "v"}})
-    asked(channel, "save", {"path": str(folder / shard), "names": {"v": "v"}})
+            channel.call(SaveVariables(str(path), {"v": "v"}))
+    channel.call(SaveVariables(str(folder / shard), {"v": "v"}))
     assert (folder / shard).exists()
     with pytest.raises(PermissionDeniedError, match="writes only new files"):
-        asked(channel, "save", {"path": str(folder / shard), "names": {"v": "v"}})
+        channel.call(SaveVariables(str(folder / shard), {"v": "v"}))
 
 
 def test_task_writes_only_below_its_folder(tmp_path: Path) -> None:
@@ -197,38 +219,77 @@ def test_task_writes_only_below_its_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "header",
+    ("header", "problem"),
     [
-        {},
-        {"ask": "read"},
-        {"ask": ["read"], "number": 1},
-        {"ask": "nothing", "number": 1},
-        {"ask": "status", "member": 3, "number": 1},
-        {"ask": "share", "areas": [[1, 2, 3]], "number": 1},
-        {"ask": "read", "names": 5, "number": 1},
-        {"ask": "save", "path": None, "names": {}, "number": 1},
-        {"ask": "program", "program": "x", "part": {}, "number": 1},
+        (b"", r"expected: one of AreInitialized, .*\n.*received: b''"),
+        (b"ReadVariables", "ReadVariables: Invalid JSON"),
+        (b"Nothing {}", "received: b'Nothing'"),
+        (b"Failure {}", "received: b'Failure'"),
+        (b"Request {}", "received: b'Request'"),
+        (b"ReadVariables []", "ReadVariables: Input should be an object"),
+        (b"ReadVariables {}", "ReadVariables.names: "),
+        (b'ReadVariables {"names": 5}', "ReadVariables.names: "),
+        (b'ReadVariables {"names": ["v", 5]}', "ReadVariables.names.1: Input should be a valid s"),
+        (b'ReadVariables {"names": [], "x": 1}', "ReadVariables.x: Unexpected keyword argument"),
+        (b'Heartbeat {"member": 3, "process": "p"}', "Heartbeat.member: "),
+        (b'OpenSharedMemory {"areas": [[1, 2, 3]]}', "OpenSharedMemory.areas.0"),
+        (b'SaveVariables {"path": null, "names": {}}', "SaveVariables.path: "),
+        (b'LoadProgram {"name": "x", "partition": {}}', "LoadProgram.partition."),
+        (b'RunPrograms {"programs": [], "updates": "2"}', "RunPrograms.updates: "),
+        (b'TakeShard {"worker": "w", "order": {"name": "n"}}', "TakeShard.order.count: "),
     ],
     ids=str,
 )
-def test_malformed_requests_end_the_call_alone(header: dict[str, Any]) -> None:
-    cluster = free_cluster(ps=1)
-    (address,) = cluster["ps"].values()
-    with known_token():
-        server = tf.train.Server(cluster, "ps", 0)
-        channel = TaskConnection(address, "/job:ps/task:0", cluster_token()).channel()
-        send(channel._writer, header)
-        answer, _ = receive(channel._reader.read_chunk)
-        assert "error" in answer
-        send(channel._writer, {"ask": "initialized", "names": ["v"], "number": 3})
-        channel._reader.read_chunk()  # it is open, whatever the number should be
-        channel.end()
-        server.stop()
+def test_malformed_request_ends_only_its_call(
+    channel: TaskChannel, header: bytes, problem: str
+) -> None:
+    send(channel._writer, header, number=1)
+    failure = decode(*receive(channel._reader.read_chunk)[:2], Failure)
+    assert failure.code == INVALID_ARGUMENT
+    assert "a request of another task is malformed" in failure.message
+    assert re.search(problem, failure.message)
+    assert channel.call(AreInitialized(("v",))).flags == (False,)  # the number was not used up
+
+
+@pytest.mark.parametrize(
+    ("refused", "kind", "problem"),
+    [
+        (WriteVariables(("v",)), InvalidArgumentError, "WriteVariables has the wrong number of a"),
+        (RunPrograms(("p",)), NotFoundError, "/job:ps/task:0 has no such program"),
+        (ReadVariables(("v",)), FailedPreconditionError, "uninitialized value v"),
+    ],
+    ids=str,
+)
+def test_requests_that_cannot_be_executed(
+    channel: TaskChannel, refused: Request[Any], kind: type[OpError], problem: str
+) -> None:
+    with pytest.raises(kind, match=problem):
+        channel.call(refused)
+    assert channel.call(AreInitialized(("v",))).flags == (False,)
+
+
+@pytest.mark.parametrize("theirs", [Handshake("0.0", "t", "i", {}, False), Done()])
+def test_another_version_of_the_package(
+    theirs: Message, channel: TaskChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster tells so at once, and does not wait for the task."""
+
+    def send_theirs(writer: Any, header: bytes, *rest: Any) -> None:
+        send(writer, encode(theirs), *rest)
+
+    cluster = TaskCluster({"/job:ps/task:0": channel.connection.address}, HERE, None)
+    monkeypatch.setattr(task_endpoint, "send", send_theirs)
+    with pytest.raises(
+        FailedPreconditionError,
+        match=r"/job:ps/task:0 runs another version of this package.*\n"
+        rf".*expected: {re.escape(VERSION)}\n.*received: {getattr(theirs, 'version', 'unknown')}",
+    ):
+        cluster.heartbeat()
 
 
 def test_malformed_bytes_end_only_their_call(channel: TaskChannel) -> None:
     for metadata in (b"", b"x", b"\xff" * 24, b"\0" * 24):
         channel._writer.write_with_metadata(_EMPTY, pa.py_buffer(metadata))
-        answer, _ = receive(channel._reader.read_chunk)
-        assert "malformed" in answer["error"][1]
-    assert asked(channel, "initialized", {"names": ["v"]})[0].tolist() == [False]
+        failure = decode(*receive(channel._reader.read_chunk)[:2], Failure)
+        assert "malformed" in failure.message
+    assert channel.call(AreInitialized(("v",))).flags == (False,)

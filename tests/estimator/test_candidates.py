@@ -16,6 +16,7 @@ import estimatorkit as tf
 from estimatorkit.estimator.serving import predictor as predictors
 from estimatorkit.estimator.serving.predictor import Predictor
 from estimatorkit.ops.nn import nearest_neighbors
+from tests.sweep import sweep
 
 USERS = [f"user {number}" for number in range(9)]
 NUMBERS = list(range(100, 140))
@@ -149,7 +150,7 @@ def test_approximate_export_matches_exact_export(model: Any, tmp_path: Path) -> 
         assert predictor(users)["ids"].tolist() == found["ids"].tolist()
 
 
-@pytest.mark.parametrize("size", [5, 16])
+@sweep("size", [5, 16], quick=1)
 def test_faiss_nearest_neighbors(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("faiss")
     monkeypatch.setattr(nearest_neighbors, "SCANNED", 1000)

@@ -50,6 +50,11 @@ def other(
             'b'.
         names, share: both.
     """
+
+
+@arguments_of(other)
+def third(**given: Any) -> None:
+    """A third."""
 '''
 
 
@@ -73,6 +78,13 @@ def test_keys_are_arguments_with_their_defaults(name: str) -> None:
             assert given[name].default is inspect.Parameter.empty
         elif argument.default is not signatures.COMPUTED:
             assert given[name].default == argument.default
+
+
+def test_a_function_may_have_the_arguments_of_another(source: None) -> None:
+    found = signatures.signature("written.here:third")
+    assert found.summary == "A third."
+    assert list(found.arguments) == list(signatures.signature("written.here:other").arguments)
+    assert found.arguments["size"].text == "the size"
 
 
 @pytest.fixture

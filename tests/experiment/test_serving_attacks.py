@@ -43,8 +43,8 @@ def is_alive(server: ModelServer) -> bool:
 
 
 @pytest.mark.slow
-def test_half_requests_are_closed(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_protocol, "_HEAD_SECONDS", 1.0)
+def test_incomplete_requests_are_closed(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "_HEADER_SECONDS", 1.0)
     with serving(ModelStore(base)) as server:
         clients = [RawClient(server) for _ in range(400)]
         for number, client in enumerate(clients):

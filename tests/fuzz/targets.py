@@ -37,8 +37,10 @@ from estimatorkit.data.iterator_ops import iterator_states
 from estimatorkit.data.list_cells import split_cells
 from estimatorkit.data.readers.idx import read_idx
 from estimatorkit.data.readers.parquet import ArrowDataset, ParquetDataset
+from estimatorkit.data.sharded_dataset import Order
 from estimatorkit.distribute.cluster_task import ClusterTask
-from estimatorkit.distribute.tasks import array_messages
+from estimatorkit.distribute.tasks import array_messages, rpc
+from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.estimator.evaluation.completion import FILE, read_completion
 from estimatorkit.estimator.evaluation.evaluation_records import LINES, read_eval_metrics
 from estimatorkit.estimator.serving import rest_json
@@ -48,6 +50,7 @@ from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.serving import rest
 from estimatorkit.storage import checkpoint, records, wire
 from estimatorkit.storage.checkpoint_state import get_checkpoint_state
+from estimatorkit.storage.tensor_slice import TensorSlice
 from estimatorkit.train.saving.saver import restore_input
 from tests.data.test_recommender_data import FILES_1M
 from tests.estimator import exported
@@ -808,7 +811,7 @@ def _requests() -> list[bytes]:
 @target("json", _requests, (ValueError, InvalidArgumentError))
 def request(data: bytes, _: Path) -> None:
     content = rest_json.parse(data)
-    rest_json.dump(rest.ANSWERS[":predict"](_predictor(), content))
+    rest_json.dump(rest.ACTIONS[":predict"](_predictor(), content))
 
 
 @target(
@@ -1043,7 +1046,7 @@ def _message() -> list[bytes]:
         write_with_metadata=lambda _, metadata: sent.append(bytes(metadata))
     )
     arrays = [np.arange(6.0).reshape(2, 3), np.array([b"a", b"bc"], object), np.array(True)]
-    array_messages.send(writer, {"ask": "run", "number": 3}, arrays)
+    array_messages.send(writer, b'ReadVariables {"names": ["v"]}', arrays, number=3)
     return sent
 
 
@@ -1053,3 +1056,26 @@ def task_message(data: bytes, _: Path) -> None:
     chunk = SimpleNamespace(app_metadata=data, data=SimpleNamespace(column=lambda _: column))
     left = iter([chunk] * 3)
     array_messages.receive(lambda: next(left))
+
+
+def _requests() -> list[bytes]:
+    order = Order("data", 3, 1, None)
+    partition = SerializedPartition(
+        *(b"", ("x:0",), (), (), (), True, True, True, ()), {"x": ("a.py", 1, "x")}
+    )
+    made = [
+        rpc.RunPrograms(("p", "q"), "worker", 1, 2, zero_copy=True),
+        rpc.LoadProgram("p", partition),
+        rpc.LeaseSteps("worker", "global_step", 1, 10, None),
+        rpc.RestoreVariables("/model", {"v": TensorSlice("v", 0, 0, 3)}),
+        rpc.Heartbeat("/job:ps/task:0", "process", {"digest": "0"}, True),
+        rpc.RestoreShards(
+            "worker", order, rpc.ShardQueueState(3, None, 2, ((0, 1),), ((0, 1, 2),))
+        ),
+    ]
+    return [rpc.encode(each) for each in made]
+
+
+@target("bytes", _requests, (rpc.MalformedMessage,))
+def task_request(data: bytes, _: Path) -> None:
+    rpc.encode(rpc.decode(data, (), rpc.Request))

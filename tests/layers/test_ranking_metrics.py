@@ -150,7 +150,7 @@ def as_rows(labels: NDArray[Any]) -> list[tuple[Any, Any, Any]]:
 
 
 @sweep("k", [2, 6], quick=1)
-@pytest.mark.parametrize("kind", FUNCTIONS)
+@sweep("kind", FUNCTIONS, quick=2)
 def test_lists_are_rows_or_groups(kind: str, k: int) -> None:
     expected = expected_mean(kind, as_rows(PADDED), k)
     function = getattr(ek.metrics, FUNCTIONS[kind])

@@ -171,6 +171,7 @@ CLICKS = (X[:, 0] + 0.3 * X[:, 2] > 0).astype(np.int64)
 CONVERSIONS = CLICKS * (X[:, 1] > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["MMoE", "PLE"])
 def test_multi_task_models_learn(kind: str) -> None:
     heads = [tf.estimator.BinaryClassHead(name="sign"), tf.estimator.RegressionHead(2, name="sum")]
@@ -190,6 +191,7 @@ def test_multi_task_models_learn(kind: str) -> None:
     assert first["sum", "predictions"].shape == (2,)
 
 
+@pytest.mark.slow
 def test_esmm_learns_clicks_and_conversions() -> None:
     labels = {"ctr": CLICKS, "ctcvr": CONVERSIONS}
     model = tf.estimator.ESMM(

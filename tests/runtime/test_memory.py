@@ -64,3 +64,29 @@ def test_variables_survive_out_of_memory_step() -> None:
                 sess.run(step)
         sess.run(tf.global_variables_initializer())
         assert sess.run(variable) == 1.0
+
+
+def wide(rows: Any) -> Any:
+    return tf.reduce_max(tf.one_hot(tf.cast(rows[:, 0], tf.int32), MANY))
+
+
+NAMED = r"the largest tensors are one_hot:0 float32\[5, \d+\] of .* TiB.*; the batch has 5 rows"
+
+
+def test_the_largest_tensors_and_the_batch_are_named() -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        rows = tf.placeholder(tf.float32, [None, 2])
+        largest = wide(rows)
+        with pytest.raises(ResourceExhaustedError, match=NAMED):
+            sess.run(largest, {rows: np.zeros((5, 2))})
+
+
+def test_in_a_training_of_many_steps_a_call() -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        weight = tf.get_variable("w", initializer=1.0)
+        step = tf.train.get_global_step().assign_add(1)
+        return tf.estimator.EstimatorSpec(mode, loss=weight * wide(features), train_op=step)
+
+    data = tf.data.Dataset.from_tensor_slices(np.zeros((10, 2), np.float32)).repeat().batch(5)
+    with pytest.raises(ResourceExhaustedError, match=NAMED):
+        tf.estimator.Estimator(model_fn).train(lambda: data, steps=3)

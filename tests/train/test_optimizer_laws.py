@@ -129,6 +129,7 @@ def test_distinct_indices(indices: Array, rows: int) -> None:
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "adam": lambda: optimizers.AdamOptimizer(0.1),
+    "lazy": lambda: optimizers.LazyAdamOptimizer(0.1, name="Lazy"),
     "keras": lambda: keras.Adam(keras.schedules.ExponentialDecay(0.1, 2, 0.5), amsgrad=True),
     "nadam": lambda: keras.Nadam(0.1),
 }

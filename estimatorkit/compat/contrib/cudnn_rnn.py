@@ -299,7 +299,11 @@ class CudnnRNNRelu(_CudnnRNN):
 
 
 __all__ = [
-    *("CudnnCompatibleGRUCell", "CudnnCompatibleLSTMCell", "CudnnGRU", "CudnnLSTM", "CudnnRNNRelu"),
+    "CudnnCompatibleGRUCell",
+    "CudnnCompatibleLSTMCell",
+    "CudnnGRU",
+    "CudnnLSTM",
+    "CudnnRNNRelu",
     "CudnnRNNTanh",
 ]
 __dir__ = listing(__name__)

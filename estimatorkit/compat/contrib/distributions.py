@@ -112,7 +112,11 @@ class MultivariateNormalDiag(Distribution):
             self._loc = place + filling.zeros_like(wide)
             self._scale = wide + filling.zeros_like(place)
         super().__init__(
-            *(self._loc.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters),
+            self._loc.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
             graph_parents=[self._loc, self._scale],
             name=scope,
         )
@@ -195,7 +199,9 @@ class Independent(Distribution):
             reinterpreted_batch_ndims = max(rank - 1, 0)
         self._distribution, self._count = distribution, int(reinterpreted_batch_ndims)
         super().__init__(
-            *(distribution.dtype, distribution.reparameterization_type, validate_args),
+            distribution.dtype,
+            distribution.reparameterization_type,
+            validate_args,
             allow_nan_stats=distribution.allow_nan_stats,
             parameters=parameters,
             name=name or f"Independent{distribution.name.removesuffix('/')}",

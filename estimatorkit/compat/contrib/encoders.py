@@ -256,8 +256,22 @@ summarize_variables = _summarizer_of(GraphKeys.GLOBAL_VARIABLES)
 summarize_weights = _summarizer_of(GraphKeys.WEIGHTS)
 
 __all__ = [
-    *("bow_encoder", "elu", "embed_sequence", "linear", "one_hot_encoding", "pool", "relu"),
-    *("relu6", "softmax", "summarize_activation", "summarize_activations", "summarize_biases"),
-    *("summarize_collection", "summarize_tensor", "summarize_tensors", "summarize_variables"),
-    *("summarize_weights", "unit_norm"),
+    "bow_encoder",
+    "elu",
+    "embed_sequence",
+    "linear",
+    "one_hot_encoding",
+    "pool",
+    "relu",
+    "relu6",
+    "softmax",
+    "summarize_activation",
+    "summarize_activations",
+    "summarize_biases",
+    "summarize_collection",
+    "summarize_tensor",
+    "summarize_tensors",
+    "summarize_variables",
+    "summarize_weights",
+    "unit_norm",
 ]

@@ -45,9 +45,17 @@ class KMeansClustering(kmeans.KMeansClustering):
         feature_columns: Iterable[Any] | None = None,
     ) -> None:
         super().__init__(
-            *(num_clusters, model_dir, initial_clusters, distance_metric, random_seed),
-            *(use_mini_batch, mini_batch_steps_per_iteration, kmeans_plus_plus_num_retries),
-            *(relative_tolerance, config, feature_columns),
+            num_clusters,
+            model_dir,
+            initial_clusters,
+            distance_metric,
+            random_seed,
+            use_mini_batch,
+            mini_batch_steps_per_iteration,
+            kmeans_plus_plus_num_retries,
+            relative_tolerance,
+            config,
+            feature_columns,
         )
 
     def transform(self, input_fn: Callable[..., Any]) -> Iterator[NDArray[Any]]:

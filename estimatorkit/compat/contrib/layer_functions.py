@@ -170,22 +170,32 @@ _POOLING = {"kernel_size": ..., "stride": 2, "padding": "VALID", "data_format": 
 
 _TABLE = {
     "fully_connected": _Layer(
-        *("Dense", "fully_connected", {"num_outputs": ...}, True),
+        "Dense",
+        "fully_connected",
+        {"num_outputs": ...},
+        True,
         "activation_fn(inputs x weights + biases).",
     ),
     **{
         f"conv{rank}d": _Layer(
-            *(f"Conv{rank}D", "Conv", {**_WINDOW, "data_format": None, "rate": 1}, True),
+            f"Conv{rank}D",
+            "Conv",
+            {**_WINDOW, "data_format": None, "rate": 1},
+            True,
             f"activation_fn(convolution + biases) over {rank} dimension{'s' * (rank > 1)}.",
         )
         for rank in (1, 2, 3)
     },
     "conv2d_transpose": _Layer(
-        *("Conv2DTranspose", "Conv2d_transpose", {**_WINDOW, "data_format": None}, True),
+        "Conv2DTranspose",
+        "Conv2d_transpose",
+        {**_WINDOW, "data_format": None},
+        True,
         "activation_fn(transposed convolution + biases).",
     ),
     "separable_conv2d": _Layer(
-        *("SeparableConv2D", "SeparableConv2d"),
+        "SeparableConv2D",
+        "SeparableConv2d",
         {
             **{"num_outputs": ..., "kernel_size": ..., "depth_multiplier": 1, "stride": 1},
             **{"padding": "SAME", "data_format": None, "rate": 1},
@@ -206,7 +216,10 @@ _TABLE = {
         "AveragePooling3D", "AvgPool3D", _POOLING, False, "The mean of each window."
     ),
     "conv3d_transpose": _Layer(
-        *("Conv3DTranspose", "Conv3d_transpose", {**_WINDOW, "data_format": None}, True),
+        "Conv3DTranspose",
+        "Conv3d_transpose",
+        {**_WINDOW, "data_format": None},
+        True,
         "activation_fn(transposed convolution + biases).",
     ),
 }
@@ -289,8 +302,12 @@ def _run(entry: _Layer, given: dict[str, Any]) -> Any:
             "trainable": given["trainable"],
         }
     handed = (
-        *("activation_fn", "normalizer_fn", "normalizer_params", "reuse"),
-        *("variables_collections", "outputs_collections"),
+        "activation_fn",
+        "normalizer_fn",
+        "normalizer_params",
+        "reuse",
+        "variables_collections",
+        "outputs_collections",
     )
     more = {name: given[name] for name in handed if name in given}
     return _call(entry.kind, given["inputs"], entry.scope, given["scope"], **more, **taken)
@@ -351,7 +368,10 @@ def dropout(
         scope: the variable scope.
     """
     return _call(
-        *("Dropout", inputs, "Dropout", scope),
+        "Dropout",
+        inputs,
+        "Dropout",
+        scope,
         outputs_collections=outputs_collections,
         call={"training": is_training},
         rate=1 - keep_prob,
@@ -430,7 +450,10 @@ def batch_norm(
             return builtin_ops.identity(outputs)
 
     return _call(
-        *("BatchNormalization", inputs, "BatchNorm", scope),
+        "BatchNormalization",
+        inputs,
+        "BatchNorm",
+        scope,
         reuse=reuse,
         activation_fn=activation_fn,
         normalizer_fn=collect_updates,
@@ -546,9 +569,27 @@ def repeat(
 
 
 __all__ = [
-    *("avg_pool2d", "avg_pool3d", "batch_norm", "conv1d", "conv2d", "conv2d_transpose", "conv3d"),
-    *("conv3d_transpose", "convolution1d", "convolution2d", "convolution2d_transpose"),
-    *("convolution3d", "convolution3d_transpose", "dropout", "flatten", "fully_connected"),
-    *("layer_norm", "max_pool2d", "max_pool3d", "repeat", "separable_conv2d"),
-    *("separable_convolution2d", "stack"),
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "convolution1d",
+    "convolution2d",
+    "convolution2d_transpose",
+    "convolution3d",
+    "convolution3d_transpose",
+    "dropout",
+    "flatten",
+    "fully_connected",
+    "layer_norm",
+    "max_pool2d",
+    "max_pool3d",
+    "repeat",
+    "separable_conv2d",
+    "separable_convolution2d",
+    "stack",
 ]

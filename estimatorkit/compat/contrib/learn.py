@@ -233,7 +233,12 @@ class Experiment:
 
 
 _SCHEDULES = (
-    *("continuous_train_and_eval", "evaluate", "local_run", "test", "train", "train_and_evaluate"),
+    "continuous_train_and_eval",
+    "evaluate",
+    "local_run",
+    "test",
+    "train",
+    "train_and_evaluate",
 )
 
 

@@ -76,8 +76,14 @@ sparse_softmax_cross_entropy = _older(
 )
 
 __all__ = [
-    *("absolute_difference", "compute_weighted_loss", "cosine_distance", "hinge_loss"),
-    *("log_loss", "mean_squared_error"),
-    *("mean_pairwise_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy"),
+    "absolute_difference",
+    "compute_weighted_loss",
+    "cosine_distance",
+    "hinge_loss",
+    "log_loss",
+    "mean_squared_error",
+    "mean_pairwise_squared_error",
+    "sigmoid_cross_entropy",
+    "softmax_cross_entropy",
     "sparse_softmax_cross_entropy",
 ]

@@ -38,12 +38,29 @@ def predictions_first(
 
 
 _SWAPPED = (
-    *("accuracy", "auc", "false_negatives", "false_negatives_at_thresholds", "false_positives"),
-    *("false_positives_at_thresholds", "mean_absolute_error", "mean_cosine_distance", "mean_iou"),
-    *("mean_relative_error", "mean_squared_error", "precision", "precision_at_thresholds"),
-    *("recall", "recall_at_thresholds", "root_mean_squared_error", "sensitivity_at_specificity"),
-    *("sparse_average_precision_at_k", "sparse_precision_at_k", "specificity_at_sensitivity"),
-    *("true_negatives", "true_negatives_at_thresholds", "true_positives"),
+    "accuracy",
+    "auc",
+    "false_negatives",
+    "false_negatives_at_thresholds",
+    "false_positives",
+    "false_positives_at_thresholds",
+    "mean_absolute_error",
+    "mean_cosine_distance",
+    "mean_iou",
+    "mean_relative_error",
+    "mean_squared_error",
+    "precision",
+    "precision_at_thresholds",
+    "recall",
+    "recall_at_thresholds",
+    "root_mean_squared_error",
+    "sensitivity_at_specificity",
+    "sparse_average_precision_at_k",
+    "sparse_precision_at_k",
+    "specificity_at_sensitivity",
+    "true_negatives",
+    "true_negatives_at_thresholds",
+    "true_positives",
     "true_positives_at_thresholds",
 )
 STREAMING: dict[str, Callable[..., Any]] = {
@@ -55,11 +72,17 @@ STREAMING: dict[str, Callable[..., Any]] = {
         metrics.recall_at_k, "predictions", "labels", "k", "weights"
     ),
     "streaming_sparse_precision_at_top_k": predictions_first(
-        *(metrics.precision_at_top_k, "predictions_idx", "labels", "class_id"),
+        metrics.precision_at_top_k,
+        "predictions_idx",
+        "labels",
+        "class_id",
         predictions_idx="top_k_predictions",
     ),
     "sparse_recall_at_top_k": predictions_first(
-        *(metrics.recall_at_top_k, "labels", "predictions_idx", "class_id"),
+        metrics.recall_at_top_k,
+        "labels",
+        "predictions_idx",
+        "class_id",
         predictions_idx="top_k_predictions",
     ),
     **{
@@ -132,8 +155,14 @@ def f1_score(
         return reduce.reduce_max(2.0 * precision * recall / (precision + recall + 1e-7))
 
     return metric_at_thresholds(
-        *(name or "f1", labels, predictions, weights, even_thresholds(num_thresholds), formula),
-        *(metrics_collections, updates_collections),
+        name or "f1",
+        labels,
+        predictions,
+        weights,
+        even_thresholds(num_thresholds),
+        formula,
+        metrics_collections,
+        updates_collections,
     )
 
 

@@ -98,7 +98,14 @@ def instance_norm(
         shape = [channels if each == axis else 1 for each in range(rank)]
         wanted = {"beta": center, "gamma": scale}
         outputs = _normalize(
-            *(x, axes, channels, shape, epsilon, wanted, param_initializers, trainable),
+            x,
+            axes,
+            channels,
+            shape,
+            epsilon,
+            wanted,
+            param_initializers,
+            trainable,
             name="instancenorm",
         )
         outputs = outputs if activation_fn is None else activation_fn(outputs)

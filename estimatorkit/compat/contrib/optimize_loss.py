@@ -38,7 +38,10 @@ OPTIMIZER_CLS_NAMES: dict[str, Callable[[Any], Optimizer]] = {
     "SGD": GradientDescentOptimizer,
 }
 OPTIMIZER_SUMMARIES = (
-    *("learning_rate", "loss", "gradients", "gradient_norm"),
+    "learning_rate",
+    "loss",
+    "gradients",
+    "gradient_norm",
     "global_gradient_norm",
 )
 _DEFAULT_SUMMARIES = ("loss", "learning_rate", "global_gradient_norm")

@@ -109,9 +109,19 @@ def evaluation_loop(
     """
     paths = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
     rest = (
-        *(logdir, num_evals, initial_op, initial_op_feed_dict, eval_op, eval_op_feed_dict),
-        *(final_op, final_op_feed_dict, summary_op, summary_op_feed_dict, variables_to_restore),
-        *(session_config, hooks),
+        logdir,
+        num_evals,
+        initial_op,
+        initial_op_feed_dict,
+        eval_op,
+        eval_op_feed_dict,
+        final_op,
+        final_op_feed_dict,
+        summary_op,
+        summary_op_feed_dict,
+        variables_to_restore,
+        session_config,
+        hooks,
     )
     return contrib_training.evaluate_each(
         lambda path: evaluate_once(master, path, *rest), paths, max_number_of_evaluations

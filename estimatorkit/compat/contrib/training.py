@@ -341,7 +341,14 @@ def evaluate_once(
     eval_ops = _counted(eval_ops, hooks or ())
     return _evaluate(
         checkpoint_path,
-        *(master, scaffold, eval_ops, feed_dict, final_ops, final_ops_feed_dict, hooks, config),
+        master,
+        scaffold,
+        eval_ops,
+        feed_dict,
+        final_ops,
+        final_ops_feed_dict,
+        hooks,
+        config,
     )
 
 
@@ -438,7 +445,15 @@ def evaluate_each(
 
 
 __all__ = [
-    *("StopAfterNEvalsHook", "SummaryAtEndHook", "add_gradients_summaries", "clip_gradient_norms"),
-    *("clip_gradient_norms_fn", "create_train_op", "evaluate_once", "evaluate_repeatedly"),
-    *("get_or_create_eval_step", "multiply_gradients", "train"),
+    "StopAfterNEvalsHook",
+    "SummaryAtEndHook",
+    "add_gradients_summaries",
+    "clip_gradient_norms",
+    "clip_gradient_norms_fn",
+    "create_train_op",
+    "evaluate_once",
+    "evaluate_repeatedly",
+    "get_or_create_eval_step",
+    "multiply_gradients",
+    "train",
 ]

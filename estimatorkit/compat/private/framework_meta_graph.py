@@ -191,7 +191,11 @@ def ops_used_by_graph_def(graph_def: Any) -> list[str]:
 
 __all__ = [
     "import_meta_graph",
-    *("add_collection_def", "copy_scoped_meta_graph", "create_meta_graph_def"),
-    *("export_scoped_meta_graph", "import_scoped_meta_graph", "ops_used_by_graph_def"),
+    "add_collection_def",
+    "copy_scoped_meta_graph",
+    "create_meta_graph_def",
+    "export_scoped_meta_graph",
+    "import_scoped_meta_graph",
+    "ops_used_by_graph_def",
     "read_meta_graph_file",
 ]

@@ -79,7 +79,7 @@ def _with_value(function: Callable[..., Operation]) -> Callable[..., Tensor]:
 resource_apply_adam = _function(rules.adam, contrib_rules.nesterov_adam, _ADAM, "use_nesterov")
 resource_apply_gradient_descent = _function(rules.gradient_descent, None, "var alpha delta")
 resource_apply_momentum = _function(
-    *(rules.momentum, rules.nesterov_momentum, "var accum lr grad momentum", "use_nesterov")
+    rules.momentum, rules.nesterov_momentum, "var accum lr grad momentum", "use_nesterov"
 )
 resource_apply_adagrad = _function(
     rules.adagrad, None, "var accum lr grad", "update_slots", {"epsilon": 0.0}

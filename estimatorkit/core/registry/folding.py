@@ -43,13 +43,14 @@ def fold(
     if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
     try:
-        if row.fault is not None and faults.found(row.fault(inputs, attrs)) is not None:
+        if row.fault is not None and faults.first_fault(row.fault(inputs, attrs)) is not None:
             return None  # it raises when it runs
         results = in_numpy(row, inputs, attrs, outputs)
     except NUMPY_REFUSES:  # XLA has a value for it, or reports the error with the operation
         return None
-    wrong = row.result_fault is not None and faults.found(row.result_fault(inputs, results, attrs))
-    return None if wrong else results
+    test = row.result_fault
+    is_faulty = test is not None and faults.first_fault(test(inputs, results, attrs)) is not None
+    return None if is_faulty else results
 
 
 _NARROW = (as_dtype("float16").numpy_dtype, as_dtype("bfloat16").numpy_dtype)

@@ -12,8 +12,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CSV_COLUMNS = (
-    *("sex", "length", "diameter", "height", "whole_weight", "shucked_weight"),
-    *("viscera_weight", "shell_weight", "rings"),
+    "sex",
+    "length",
+    "diameter",
+    "height",
+    "whole_weight",
+    "shucked_weight",
+    "viscera_weight",
+    "shell_weight",
+    "rings",
 )
 
 

@@ -19,8 +19,18 @@ from estimatorkit.data.datasets import (
 from estimatorkit.data.datasets.files import DataSet
 
 _MODULES = (
-    *(abalone, automobile, california_housing, census, digits, fashion_mnist, iris),
-    *(mnist, movie_reviews, movielens_100k, movielens_1m, text8),
+    abalone,
+    automobile,
+    california_housing,
+    census,
+    digits,
+    fashion_mnist,
+    iris,
+    mnist,
+    movie_reviews,
+    movielens_100k,
+    movielens_1m,
+    text8,
 )
 
 

@@ -12,10 +12,32 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CSV_COLUMNS = (
-    *("symboling", "normalized-losses", "make", "fuel-type", "aspiration", "num-of-doors"),
-    *("body-style", "drive-wheels", "engine-location", "wheel-base", "length", "width", "height"),
-    *("curb-weight", "engine-type", "num-of-cylinders", "engine-size", "fuel-system", "bore"),
-    *("stroke", "compression-ratio", "horsepower", "peak-rpm", "city-mpg", "highway-mpg", "price"),
+    "symboling",
+    "normalized-losses",
+    "make",
+    "fuel-type",
+    "aspiration",
+    "num-of-doors",
+    "body-style",
+    "drive-wheels",
+    "engine-location",
+    "wheel-base",
+    "length",
+    "width",
+    "height",
+    "curb-weight",
+    "engine-type",
+    "num-of-cylinders",
+    "engine-size",
+    "fuel-system",
+    "bore",
+    "stroke",
+    "compression-ratio",
+    "horsepower",
+    "peak-rpm",
+    "city-mpg",
+    "highway-mpg",
+    "price",
 )
 
 

@@ -12,9 +12,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CSV_COLUMNS = (
-    *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
-    *("relationship", "race", "gender", "capital_gain", "capital_loss", "hours_per_week"),
-    *("native_country", "income_bracket"),
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education_num",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "gender",
+    "capital_gain",
+    "capital_loss",
+    "hours_per_week",
+    "native_country",
+    "income_bracket",
 )
 LABEL = "income_bracket"
 _SOURCE = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"

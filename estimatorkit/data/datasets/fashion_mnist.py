@@ -8,8 +8,16 @@ from estimatorkit.data.datasets.mnist import Part, read_parts
 from estimatorkit.lazy import listing
 
 CLASSES = (
-    *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
-    *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+    "T-shirt/top",
+    "Trouser",
+    "Pullover",
+    "Dress",
+    "Coat",
+    "Sandal",
+    "Shirt",
+    "Sneaker",
+    "Bag",
+    "Ankle boot",
 )
 _MIRRORS = (
     "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",

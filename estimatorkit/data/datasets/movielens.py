@@ -29,8 +29,20 @@ if TYPE_CHECKING:
 Split = Literal["time", "last"]
 
 COLUMNS = (
-    *("user_id", "item_id", "rating", "timestamp", "age", "gender", "occupation", "zip"),
-    *("title", "year", "genres", "history", "liked", "loved"),
+    "user_id",
+    "item_id",
+    "rating",
+    "timestamp",
+    "age",
+    "gender",
+    "occupation",
+    "zip",
+    "title",
+    "year",
+    "genres",
+    "history",
+    "liked",
+    "loved",
 )
 LIKED, LOVED = 4, 5
 """The least ratings of `liked` and `loved`."""
@@ -38,16 +50,49 @@ HISTORY = 50
 """The most items in `history`."""
 _LARGEST = 1 << 26  # bytes of a file in the zip
 _GENRES_100K = (
-    *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime"),
-    *("Documentary", "Drama", "Fantasy", "Film-Noir", "Horror", "Musical", "Mystery", "Romance"),
-    *("Sci-Fi", "Thriller", "War", "Western"),
+    "unknown",
+    "Action",
+    "Adventure",
+    "Animation",
+    "Children's",
+    "Comedy",
+    "Crime",
+    "Documentary",
+    "Drama",
+    "Fantasy",
+    "Film-Noir",
+    "Horror",
+    "Musical",
+    "Mystery",
+    "Romance",
+    "Sci-Fi",
+    "Thriller",
+    "War",
+    "Western",
 )
 _NUMBERS = {"user_id", "item_id", "rating", "timestamp", "age", *_GENRES_100K}
 _OCCUPATIONS_1M = (
-    *("other", "academic/educator", "artist", "clerical/admin", "college/grad student"),
-    *("customer service", "doctor/health care", "executive/managerial", "farmer", "homemaker"),
-    *("K-12 student", "lawyer", "programmer", "retired", "sales/marketing", "scientist"),
-    *("self-employed", "technician/engineer", "tradesman/craftsman", "unemployed", "writer"),
+    "other",
+    "academic/educator",
+    "artist",
+    "clerical/admin",
+    "college/grad student",
+    "customer service",
+    "doctor/health care",
+    "executive/managerial",
+    "farmer",
+    "homemaker",
+    "K-12 student",
+    "lawyer",
+    "programmer",
+    "retired",
+    "sales/marketing",
+    "scientist",
+    "self-employed",
+    "technician/engineer",
+    "tradesman/craftsman",
+    "unemployed",
+    "writer",
 )
 
 
@@ -75,7 +120,9 @@ class Edition:
 
 ML_100K = Edition(
     "ml-100k",
-    *("u.data", "u.user", "u.item"),
+    "u.data",
+    "u.user",
+    "u.item",
     separator="|",
     rating_separator="\t",
     user_columns=("user_id", "age", "gender", "occupation", "zip"),
@@ -83,7 +130,9 @@ ML_100K = Edition(
 )
 ML_1M = Edition(
     "ml-1m",
-    *("ratings.dat", "users.dat", "movies.dat"),
+    "ratings.dat",
+    "users.dat",
+    "movies.dat",
     separator="::",
     rating_separator="::",
     user_columns=("user_id", "gender", "age", "occupation", "zip"),

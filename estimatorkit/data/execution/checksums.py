@@ -1,8 +1,8 @@
-"""Checksums of values, and `Witnesses`: what generators yielded, to recognize their elements.
+"""Checksums of values, and of the elements of generators, to recognize them when restoring.
 
 A generator's content is known only by running it. Its iterator keeps the checksum of the elements
 it has read in a pass, at 1, 2, 4, ... elements and at the last one. A position saved with them
-applies to a generator only if its elements have these checksums again.
+applies to a generator only if its elements have the same checksums again.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def checksum(value: Any, start: int = 0) -> int:
     return int(google_crc32c.extend(start, data))
 
 
-class Witness:
+class GeneratorChecksums:
     """The checksums of the elements that a generator has yielded in a pass.
 
     Attributes:
-        expected: those that a saved position came with, by number of elements.
+        expected: those saved with the position to restore, by number of elements.
 
     Args:
-        pipeline: the witnesses that it is one of.
+        pipeline: the pipeline's checksums, which this one is one of.
     """
 
-    def __init__(self, pipeline: Witnesses) -> None:
+    def __init__(self, pipeline: PipelineChecksums) -> None:
         self._pipeline = pipeline
         self.expected: Mapping[int, int] = {}
         self._longest: dict[int, int] = {}  # of earlier passes
@@ -58,13 +58,13 @@ class Witness:
         self._last = (0, 0)  # of this pass: an immutable tuple, as another thread may read it
 
     @property
-    def wanted(self) -> int:
-        """The number of elements that the expected checksums are of."""
+    def expected_count(self) -> int:
+        """The number of elements with expected checksums."""
         return max(self.expected, default=0)
 
     @property
-    def refuses(self) -> bool:
-        """Whether the position that is being restored is that of other elements."""
+    def differ(self) -> bool:
+        """Whether the position being restored belongs to other elements."""
         return self._pipeline.restoring and self._pipeline.differ
 
     def begin(self) -> None:
@@ -85,7 +85,7 @@ class Witness:
         return found
 
     def check(self, is_expected: bool) -> None:
-        """Notes whether something is as expected."""
+        """Records a difference unless something is as expected."""
         if not is_expected:
             self._pipeline.differ = True
 
@@ -97,39 +97,39 @@ class Witness:
 
 
 _MOST_NESTED = 4
-"""Of the generators in datasets of datasets: the first ones, which a replay reads again."""
+"""The most generators of nested datasets: the first ones, which a replay reads again."""
 
 
-class Witnesses:
-    """Those of a pipeline's generators, by their place in it.
+class PipelineChecksums:
+    """The checksums of a pipeline's generators, by their place in it.
 
     Attributes:
         restoring: whether a position is being restored.
-        differ: whether a generator did not yield what that position expects.
+        differ: whether a generator did not yield the elements of that position.
     """
 
     def __init__(self) -> None:
         self.restoring = False
-        self._witnesses: dict[str, Witness] = {}
+        self._checksums: dict[str, GeneratorChecksums] = {}
         self._expected: dict[str, dict[int, int]] = {}
         self.differ = False
 
-    def witness(self, place: str) -> Witness:
-        """A new witness for the generator at a place."""
-        made = Witness(self)
+    def of_generator(self, place: str) -> GeneratorChecksums:
+        """New checksums for the generator at a place."""
+        made = GeneratorChecksums(self)
         made.expected = self._expected.get(place, {})
-        nested = [each for each in self._witnesses if "/" in each]
+        nested = [each for each in self._checksums if "/" in each]
         if "/" not in place or place in nested or len(nested) < _MOST_NESTED:
-            self._witnesses[place] = made
+            self._checksums[place] = made
         return made
 
     def get_state(self) -> dict[str, Any]:
-        """What the generators yielded, as JSON: `[elements, checksum]`s by place."""
-        found = {place: each.marks() for place, each in list(self._witnesses.items())}
+        """The checksums as JSON: `[elements, checksum]`s by place."""
+        found = {place: each.marks() for place, each in list(self._checksums.items())}
         return {place: [list(pair) for pair in marks.items()] for place, marks in found.items()}
 
     def expect(self, state: Mapping[str, Any]) -> None:
-        """Expects what `get_state` returned when a position was saved, until `expect_nothing`."""
+        """Expects the checksums saved with a position (`get_state`), until `expect_nothing`."""
         self.restoring, self.differ = True, False
         self._expect(
             {
@@ -139,14 +139,14 @@ class Witnesses:
         )
 
     def expect_nothing(self) -> None:
-        """Ends the restoring."""
+        """Ends restoring."""
         self.restoring = False
         self._expect({})
 
     def _expect(self, expected: dict[str, dict[int, int]]) -> None:
         self._expected = expected
-        for place, each in self._witnesses.items():
+        for place, each in self._checksums.items():
             each.expected = self._expected.get(place, {})
 
 
-__all__ = ["Witness", "Witnesses", "checksum"]
+__all__ = ["GeneratorChecksums", "PipelineChecksums", "checksum"]

@@ -23,7 +23,7 @@ from estimatorkit.core.errors import CancelledError, DataLossError, OutOfRangeEr
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import BlockIterator, check_numbers
 from estimatorkit.data.execution.buffers import Columns, aligned_empty, slice_rows
-from estimatorkit.data.execution.checksums import Witnesses
+from estimatorkit.data.execution.checksums import PipelineChecksums
 from estimatorkit.data.identity import Identity, identify
 from estimatorkit.logger import logger
 from estimatorkit.runtime.steps.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
@@ -66,6 +66,7 @@ class Block:
         ready: the columns for the loop: arrays `(capacity, ...)` with the first `count` rows
             filled, or ragged columns until elements of equal shape are requested.
         prepare: the function that made `ready`.
+        sent: `ready` on the device, if it was sent there when it was read.
         two_shapes: the sizes of the rows of `ready`, if they have two shapes.
     """
 
@@ -79,6 +80,7 @@ class Block:
     number: int = 0
     ready: Columns = field(default_factory=list)
     prepare: Prepare | None = None
+    sent: Columns | None = None
     two_shapes: PartialBatches | None = None
 
 
@@ -101,13 +103,13 @@ class Cursor:
     ) -> None:
         self.lock = threading.RLock()
         self._closed = False
-        self._witnesses = Witnesses()
+        self._checksums = PipelineChecksums()
         numbered = dataset.make_number_iterator(seed, state)
         self._arrays: Columns | None = None
         self._iterator: BlockIterator
         if numbered is None:
             self._iterator, self._first = (
-                dataset.make_block_iterator(seed, state, self._witnesses),
+                dataset.make_block_iterator(seed, state, self._checksums),
                 1,
             )
         else:
@@ -134,7 +136,7 @@ class Cursor:
             prepare: prepares columns for the loop; later blocks are prepared when they are read. If
                 its `two_shapes` is true, elements may have two shapes (see
                 `runtime.steps.partial_batch`). Block lengths are multiples of its `together`, if
-                present.
+                present. Its `send`, if present, transfers them to the device.
 
         Raises:
             OutOfRangeError: at the end of the input.
@@ -172,6 +174,9 @@ class Cursor:
     def _make_ready(self, block: Block, prepare: Prepare) -> None:
         columns = prepare(block.columns, block.count)
         block.ready, block.prepare = self._filled_up(columns, block.count), prepare
+        send = getattr(prepare, "send", None)
+        if send is not None and all(isinstance(column, np.ndarray) for column in block.ready):
+            block.sent = send(block.ready)
 
     def _first_of_one_shape(self, block: Block) -> Block:
         """Splits off the leading elements of equal shape as a block; keeps the others for later."""
@@ -241,7 +246,7 @@ class Cursor:
             return {
                 "pipeline": self._identity.pipeline,
                 "content": self._identity.content,
-                "witnesses": self._witnesses.get_state(),
+                "witnesses": self._checksums.get_state(),
                 "ended": self._ended,
                 "position": position,
                 "skip": skip,
@@ -313,17 +318,17 @@ class Cursor:
         """Moves to a position; returns why it does not apply, or ''."""
         iterator = self._settled()
         self._block = self._rest = None
-        self._witnesses.expect(state["witnesses"])
+        self._checksums.expect(state["witnesses"])
         try:
             iterator.set_state(state["position"])
-            if not self._witnesses.differ:
+            if not self._checksums.differ:
                 iterator.skip(int(state["skip"]))
         except OutOfRangeError:  # generators of other elements yield none
-            if not self._witnesses.differ:
+            if not self._checksums.differ:
                 raise
         finally:
-            self._witnesses.expect_nothing()
-        if self._witnesses.differ:
+            self._checksums.expect_nothing()
+        if self._checksums.differ:
             return _OTHER_DATA
         started = time.perf_counter()
         try:  # the last element may have been used without the end being noticed
@@ -445,6 +450,7 @@ def _cut(block: Block, start: int, stop: int) -> Block:
         skip=block.skip + start,
         number=block.number + start,
         offset=0,
+        sent=None,
         two_shapes=None,
     )
 

@@ -16,7 +16,7 @@ from estimatorkit.data.execution.block_iterator import (
     position,
 )
 from estimatorkit.data.execution.buffers import Columns, stack_rows
-from estimatorkit.data.execution.checksums import Witness
+from estimatorkit.data.execution.checksums import GeneratorChecksums
 from estimatorkit.data.spec import SparseTensorSpec, flatten, flatten_as, leaf_names, to_array
 
 _MOST_AHEAD = 4096
@@ -27,21 +27,25 @@ class GeneratorIterator(BlockIterator):
     """Elements of a generator, created anew for each pass.
 
     Its position is the number of consumed elements; restoring skips that many of a new generator.
-    An exact restart thus requires a deterministic generator: the witness tells whether it is one.
+    An exact restart thus requires a deterministic generator: the checksums tell whether it
+    is one.
 
     Args:
         generator: called without arguments; returns an iterable of elements.
-        witness: is shown what it yields.
+        checksums: record its elements.
     """
 
     _position: int = position(0)
     _checksum: int = position(0)  # of the elements up to the position
 
     def __init__(
-        self, generator: Callable[[], Iterable[Any]], element_spec: Any, witness: Witness
+        self,
+        generator: Callable[[], Iterable[Any]],
+        element_spec: Any,
+        checksums: GeneratorChecksums,
     ) -> None:
         super().__init__()
-        self._witness = witness
+        self._checksums = checksums
         self._generator = generator
         self._structure = element_spec
         self._specs: list[Any] = flatten(element_spec)
@@ -52,7 +56,7 @@ class GeneratorIterator(BlockIterator):
         self._unused = True  # none of this pass was used
 
     def _produce(self, n: int) -> Columns:
-        if self._witness.refuses:
+        if self._checksums.differ:
             raise end_of_sequence()  # nothing may be lost
         rows: list[list[Any]] = []
         while len(rows) < n:
@@ -94,7 +98,7 @@ class GeneratorIterator(BlockIterator):
         except StopIteration:
             return None
         row = self._to_row(element)
-        return row, self._witness.read(row)
+        return row, self._checksums.read(row)
 
     def _to_row(self, element: Any) -> list[Any]:
         try:
@@ -135,23 +139,23 @@ class GeneratorIterator(BlockIterator):
     def _restore(self, state: State) -> None:
         if not self._ahead or not self._unused:  # otherwise it is at its beginning
             self._rewind()
-        if self._witness.wanted:
+        if self._checksums.expected_count:
             self._look_ahead(1)  # other elements are found before any is lost
         count = state["position"]
-        while not self._witness.refuses and self._position < count:
+        while not self._checksums.differ and self._position < count:
             if not self._skip(min(count - self._position, _MOST_AHEAD)):
                 break
-        self._witness.check(self._checksum == state["checksum"])
-        self._look_ahead(self._witness.wanted - self._position)
+        self._checksums.check(self._checksum == state["checksum"])
+        self._look_ahead(self._checksums.expected_count - self._position)
 
     def _look_ahead(self, count: int) -> None:
-        while len(self._ahead) < min(count, _MOST_AHEAD) and not self._witness.refuses:
+        while len(self._ahead) < min(count, _MOST_AHEAD) and not self._checksums.differ:
             try:
                 row = self._read()
             except Exception as error:
                 self._raised = error
                 return
-            self._witness.check(row is not None)  # else it has ended too early
+            self._checksums.check(row is not None)  # else it has ended too early
             if row is not None:
                 self._ahead.append(row)
 
@@ -163,7 +167,7 @@ class GeneratorIterator(BlockIterator):
         self._begin_pass(0)
         self._ahead.clear()
         self._unused = True
-        self._witness.begin()
+        self._checksums.begin()
 
     def close(self) -> None:
         super().close()

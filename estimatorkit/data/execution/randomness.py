@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.data.execution.checksums import Witness, Witnesses
+from estimatorkit.data.execution.checksums import GeneratorChecksums, PipelineChecksums
 
 # Words 1 to 3 of Philox's 256-bit counter hold epoch and purpose; word 0 counts, so streams never
 # overlap.
@@ -95,7 +95,7 @@ class Seeds:
         graph_seed: the seed of the whole graph, or None.
         state: the state of the session whose tables functions use; None without a session.
         entropy: hexadecimal digits that determine unseeded streams; random by default.
-        witnesses: those of the pipeline's generators.
+        checksums: those of the pipeline's generators.
         place: of a pipeline within another.
     """
 
@@ -104,11 +104,11 @@ class Seeds:
         graph_seed: int | None,
         state: Any = None,
         entropy: str | None = None,
-        witnesses: Witnesses | None = None,
+        checksums: PipelineChecksums | None = None,
         place: str = "",
     ) -> None:
         self.state = state
-        self._witnesses = witnesses or Witnesses()
+        self._checksums = checksums or PipelineChecksums()
         self._place = place
         self._generators = 0
         self._graph_seed = graph_seed
@@ -137,12 +137,12 @@ class Seeds:
         """The seeds of a pipeline that is element `number` of another, which drew `stream`."""
         digest = _digest(f"{stream.key}, element {number}")
         place = f"{self._place}{stream.key[:4]}.{number}/"
-        return Seeds(self._graph_seed, self.state, digest, self._witnesses, place)
+        return Seeds(self._graph_seed, self.state, digest, self._checksums, place)
 
-    def witness(self) -> Witness:
-        """The witness of the next generator."""
+    def generator_checksums(self) -> GeneratorChecksums:
+        """The checksums of the next generator."""
         number, self._generators = self._generators, self._generators + 1
-        return self._witnesses.witness(f"{self._place}{number}")
+        return self._checksums.of_generator(f"{self._place}{number}")
 
 
 def _digest(text: str) -> str:

@@ -31,7 +31,10 @@ def arrow_spec(kind: Any, where: str) -> TensorSpec:
     if any(
         is_text(kind)
         for is_text in (
-            *(types.is_string, types.is_large_string, types.is_binary, types.is_large_binary),
+            types.is_string,
+            types.is_large_string,
+            types.is_binary,
+            types.is_large_binary,
             types.is_fixed_size_binary,
         )
     ):

@@ -15,7 +15,7 @@ from estimatorkit.distribute.cluster_task import PS
 from estimatorkit.logger import logger
 
 VARIABLE = "NPROC"
-"""XLA's: how many threads its CPU client makes. It is read when JAX starts."""
+"""XLA's number of CPU threads, which it reads when JAX starts."""
 
 
 def share_processors(cluster: ClusterSpec, address: str | None) -> None:

@@ -54,7 +54,7 @@ class LocalLauncher:
 
     def open(self, counts: Mapping[str, int]) -> Cluster:
         """The tasks' addresses."""
-        with contextlib.ExitStack() as stack:  # all held at once, so that no port comes twice
+        with contextlib.ExitStack() as stack:  # all open at once, so that ports are unique
             sockets = [stack.enter_context(socket.socket()) for _ in range(sum(counts.values()))]
             for each in sockets:
                 each.bind(("127.0.0.1", 0))
@@ -103,7 +103,7 @@ class LocalProcess:
         program = os.path.join(folder or "", command[0]) if os.sep in command[0] else command[0]
         if shutil.which(program, path=environment.get("PATH")) is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
-        self._process = subprocess.Popen(  # noqa: S603 (the user's own program is what is asked)
+        self._process = subprocess.Popen(  # noqa: S603 - the user's own program
             [sys.executable, "-S", wrapper.__file__, *command],
             env=environment,
             cwd=folder,
@@ -118,7 +118,7 @@ class LocalProcess:
         was_running = self._process.returncode is None
         code = self._process.poll()
         if code is not None and was_running:
-            self.send(signal.SIGKILL)  # else they might hold the pipe of its lines for ever
+            self.send(signal.SIGKILL)  # else they might keep the output pipe open
             if self._process.stdin is not None:
                 self._process.stdin.close()
         return 128 - code if code is not None and code < 0 else code

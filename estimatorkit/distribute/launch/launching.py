@@ -21,7 +21,7 @@ from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, PS, WORKER
 from estimatorkit.distribute.launch.launchers import Cluster, Launcher, LocalLauncher, Process
 
 _RETRYABLE = 128
-"""Exit codes from here on want another start: 138, by agreement, and those of signals."""
+"""Exit codes from here on allow a restart: 138, by agreement, and those of signals."""
 
 _KILL_SECS = 5.0
 """Seconds from SIGTERM to SIGKILL."""
@@ -107,20 +107,20 @@ class Launch:
         self._writing = threading.Lock()
         self._readers: list[threading.Thread] = []
         self._signals: list[int] = []
-        self._waits_for_room = False
+        self._is_opening = False
 
     def run(self) -> int:
         """Starts all processes and waits for them.
 
         Returns:
-            The exit code of the chief, or of another process that the others cannot do without;
+            The exit code of the chief, or of another indispensable process;
             128 + signal number if a signal ended it.
 
         Raises:
             OSError: the program cannot be started.
             SystemExit: a signal was received before all were started.
         """
-        with self._signals_passed_on():
+        with self._forwarding_signals():
             try:
                 self._start_all()
                 code = self._wait()
@@ -135,11 +135,11 @@ class Launch:
 
     def _start_all(self) -> None:
         evaluator = {EVALUATOR: 1} if self.evaluator else {}
-        self._waits_for_room = True
+        self._is_opening = True
         try:
             opened = self.launcher.open({**self.tasks, **evaluator})
         finally:
-            self._waits_for_room = False
+            self._is_opening = False
         self._cluster = {job: hosts for job, hosts in opened.items() if job != EVALUATOR}
         for member in self._members:
             if self._signals:
@@ -155,7 +155,7 @@ class Launch:
         member.process = self.launcher.start(
             member.job, member.index, self.command, {"TF_CONFIG": json.dumps(config)}
         )
-        reader = threading.Thread(target=self._pass_on, args=(member, member.process))
+        reader = threading.Thread(target=self._copy_lines, args=(member, member.process))
         reader.start()
         self._readers.append(reader)
 
@@ -167,7 +167,7 @@ class Launch:
                     ended = member.process.poll()
                     if ended is not None:
                         self._ended(member, ended)
-                if member.code is not None and self._is_the_end(member):
+                if member.code is not None and self._ends_cluster(member):
                     return member.code
             time.sleep(_POLL_SECS)
 
@@ -175,22 +175,22 @@ class Launch:
         if code >= _RETRYABLE and member.restarts and not self._signals:
             member.restarts -= 1
             if self.launcher.is_lost(member.job, member.index):
-                self._say(f"{member} is lost with its place; all are started again in new ones")
+                self._log(f"{member} is lost with its place; all are started again in new ones")
                 self._send(signal.SIGKILL)
-                self._left_after(_KILL_SECS)
+                self._running_after(_KILL_SECS)
                 self._start_all()
             else:
-                self._say(f"{member} ended with {code}; it is started again")
+                self._log(f"{member} ended with {code}; it is started again")
                 self._start(member)
             return
         member.code = code
         if code:
-            self._say(f"{member} ended with {code}")
-            if member is not self._chief and self._is_the_end(member):
+            self._log(f"{member} ended with {code}")
+            if member is not self._chief and self._ends_cluster(member):
                 used = f" after {self.restarts} restarts" if self.restarts else ""
-                self._say(f"the others cannot go on without {member}{used}; they are stopped")
+                self._log(f"the others cannot go on without {member}{used}; they are stopped")
 
-    def _is_the_end(self, member: _Member) -> bool:
+    def _ends_cluster(self, member: _Member) -> bool:
         """Whether the cluster ends with this process."""
         if member is self._chief:
             return True
@@ -199,18 +199,19 @@ class Launch:
 
     def _stop(self) -> None:
         """Stops the remaining processes; after a successful chief, or a signal sent to all, only
-        after the grace period."""
-        patience = self.grace if self._chief.code == 0 or self._signals else 0.0
-        left = self._left_after(patience)
-        if left and patience:
+        after the grace period.
+        """
+        grace = self.grace if self._chief.code == 0 or self._signals else 0.0
+        left = self._running_after(grace)
+        if left and grace:
             names = ", ".join(map(str, left))
-            self._say(f"{names}: still running {self.grace:g} s after the chief's end; stopped")
+            self._log(f"{names}: still running {self.grace:g} s after the chief's end; stopped")
         self._send(signal.SIGTERM)
-        if self._left_after(_KILL_SECS):
+        if self._running_after(_KILL_SECS):
             self._send(signal.SIGKILL)
-            self._left_after(_KILL_SECS)
+            self._running_after(_KILL_SECS)
 
-    def _left_after(self, seconds: float) -> list[_Member]:
+    def _running_after(self, seconds: float) -> list[_Member]:
         """The processes still running after a timeout."""
         end = time.monotonic() + seconds
         while left := [each for each in self._members if _runs(each)]:
@@ -225,7 +226,7 @@ class Launch:
                 member.process.send(number)
 
     @contextlib.contextmanager
-    def _signals_passed_on(self) -> Any:
+    def _forwarding_signals(self) -> Any:
         """A context manager that forwards SIGINT and SIGTERM, and sends SIGKILL the second time."""
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread may handle signals
@@ -234,7 +235,7 @@ class Launch:
         def handle(number: int, frame: Any) -> None:
             self._signals.append(number)
             self._send(number if len(self._signals) == 1 else signal.SIGKILL)
-            if self._waits_for_room:
+            if self._is_opening:
                 raise SystemExit(128 + number)
 
         before = {
@@ -248,18 +249,18 @@ class Launch:
 
     # -- lines
 
-    def _pass_on(self, member: _Member, process: Process) -> None:
+    def _copy_lines(self, member: _Member, process: Process) -> None:
         for line in process.lines():
             self._write(str(member), line)
 
-    def _say(self, line: str) -> None:
+    def _log(self, line: str) -> None:
         self._write("launch", line)
 
     def _write(self, name: str, line: str) -> None:
         head = f"[{name}]".ljust(self._width + 3)
         if self.out.isatty():
-            places = {str(each): place for place, each in enumerate(self._members)}
-            head = f"\x1b[{_COLOURS[places.get(name, 0) % len(_COLOURS)]}m{head}\x1b[0m"
+            numbers = {str(each): number for number, each in enumerate(self._members)}
+            head = f"\x1b[{_COLOURS[numbers.get(name, 0) % len(_COLOURS)]}m{head}\x1b[0m"
         with self._writing:
             print(f"{head}{line}", file=self.out, flush=True)
 

@@ -30,7 +30,7 @@ def connected_ray(address: str = LOCAL, **options: Any) -> Any:
         ImportError: Ray is not installed.
     """
     if address == LOCAL:
-        # Before the import: Ray reads then how it is to authenticate.
+        # Before the import, which reads them.
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         os.environ.setdefault("RAY_AUTH_TOKEN", cluster_token())
         os.environ.setdefault(_LOOPBACK, "0")

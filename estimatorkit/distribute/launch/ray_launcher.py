@@ -25,14 +25,14 @@ from estimatorkit.distribute.tls import INSECURE, VARIABLES as TLS_VARIABLES
 from estimatorkit.logger import logger
 
 _STORE_BYTES = 80 << 20
-"""Of Ray's object store, close to the least it takes: arrays do not go by Ray."""
+"""The size of Ray's object store, close to its minimum: arrays are not sent by Ray."""
 
 _READ_SECS = 0.5
-_TELL_SECS = 30.0
+_LOG_SECS = 30.0
 _LOST = 137
 
 
-class TaskHolder:
+class TaskActor:
     """The actor that runs a task on a node.
 
     Args:
@@ -106,7 +106,7 @@ class RayLauncher:
         self._processors = processors
         self._wait_secs = wait_secs
         self._namespace = f"estimatorkit-{uuid.uuid4().hex[:8]}"
-        self._holders: dict[tuple[str, int], Any] = {}
+        self._actors: dict[tuple[str, int], Any] = {}
         self._is_connected = False
 
     def _connect(self, tasks: int) -> Any:
@@ -129,20 +129,20 @@ class RayLauncher:
         for name in ("ESTIMATORKIT_DATA_DIR", "PYTHONPATH", INSECURE, *TLS_VARIABLES):
             if name in os.environ:
                 variables[name] = os.environ[name]
-        for holder in self._holders.values():
-            ray.kill(holder)
-        made = ray.remote(TaskHolder)
-        self._holders = {
+        for actor in self._actors.values():
+            ray.kill(actor)
+        made = ray.remote(TaskActor)
+        self._actors = {
             (job, index): made.options(
                 name=f"{job}-{index}-{uuid.uuid4().hex[:8]}",
                 num_cpus=self._processors,
                 scheduling_strategy="SPREAD",
-                max_concurrency=4,  # signals are sent while lines are waited for
+                max_concurrency=4,  # signals are sent while `progress` waits
             ).remote(variables, os.getcwd())
             for job, count in counts.items()
             for index in range(count)
         }
-        found = {task: holder.address.remote() for task, holder in self._holders.items()}
+        found = {task: actor.address.remote() for task, actor in self._actors.items()}
         self._wait(ray, found)
         return {
             job: [ray.get(found[job, index]) for index in range(count)]
@@ -150,22 +150,26 @@ class RayLauncher:
             if count
         }
 
-    def _wait(self, ray: Any, asked: Mapping[tuple[str, int], Any]) -> None:
+    def _wait(self, ray: Any, addresses: Mapping[tuple[str, int], Any]) -> None:
         started = time.monotonic()
         while True:
-            _, missing = ray.wait(list(asked.values()), num_returns=len(asked), timeout=_TELL_SECS)
+            _, missing = ray.wait(
+                list(addresses.values()), num_returns=len(addresses), timeout=_LOG_SECS
+            )
             if not missing:
                 return
-            names = ", ".join(f"{job} {at}" for (job, at), ref in asked.items() if ref in missing)
-            room = ray.available_resources().get("CPU", 0)
+            names = ", ".join(
+                f"{job} {at}" for (job, at), ref in addresses.items() if ref in missing
+            )
+            free = ray.available_resources().get("CPU", 0)
             if time.monotonic() - started > self._wait_secs:
                 raise DeadlineExceededError.explained(
                     f"Ray has too few free CPUs for {names}",
                     expected=f"{self._processors:g} CPUs for each",
-                    received=f"{room:g} free CPUs",
+                    received=f"{free:g} free CPUs",
                     hint="add nodes, or use a smaller --cpus",
                 )
-            logger.info("Waiting until Ray can place %s: %g CPUs are free.", names, room)
+            logger.info("Waiting until Ray can place %s: %g CPUs are free.", names, free)
 
     def start(
         self, job: str, index: int, command: Sequence[str], variables: Mapping[str, str]
@@ -173,16 +177,16 @@ class RayLauncher:
         """Starts a process by its task's actor."""
         import ray
 
-        holder = self._holders[job, index]
-        ray.get(holder.start.remote(list(command), dict(variables)))
-        return RayProcess(holder)
+        actor = self._actors[job, index]
+        ray.get(actor.start.remote(list(command), dict(variables)))
+        return RayProcess(actor)
 
     def is_lost(self, job: str, index: int) -> bool:
         """Whether the actor or its node has died."""
         import ray
 
         try:
-            ray.get(self._holders[job, index].send.remote(0), timeout=_TELL_SECS)
+            ray.get(self._actors[job, index].send.remote(0), timeout=_LOG_SECS)
         except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
             return True
         return False
@@ -192,8 +196,8 @@ class RayLauncher:
         if self._is_connected:
             import ray
 
-            for holder in self._holders.values():
-                ray.kill(holder)
+            for actor in self._actors.values():
+                ray.kill(actor)
             ray.shutdown()
             self._is_connected = False
 
@@ -202,11 +206,11 @@ class RayProcess:
     """A process that an actor runs.
 
     Args:
-        holder: the actor.
+        actor: the actor.
     """
 
-    def __init__(self, holder: Any) -> None:
-        self._holder = holder
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
         self._code: int | None = None
 
     def poll(self) -> int | None:
@@ -215,7 +219,7 @@ class RayProcess:
 
     def send(self, number: int) -> None:
         """Sends a signal."""
-        self._holder.send.remote(number)
+        self._actor.send.remote(number)
 
     def lines(self) -> Iterator[str]:
         """Its output lines."""
@@ -224,7 +228,7 @@ class RayProcess:
         code = None
         while code is None:
             try:
-                lines, code = ray.get(self._holder.progress.remote())
+                lines, code = ray.get(self._actor.progress.remote())
             except ray.exceptions.RayError:
                 lines, code = [], _LOST
             yield from lines

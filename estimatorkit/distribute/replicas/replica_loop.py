@@ -190,7 +190,7 @@ class _Blocks:
         self._share = len(self._replicas.own)
         prepare.together = self._share
         self._block: Any = None
-        self._dealt: Any = None
+        self._sharded_block: Any = None
         self._base = 0
         self._columns: list[Any] = []
 
@@ -207,13 +207,13 @@ class _Blocks:
     def sharded(self) -> tuple[list[Any], int]:
         """The block's columns, sharded over all replicas, and this process's next row."""
         block, share = self._block, self._share
-        if self._dealt is not block or (block.offset - self._base) % share:
+        if self._sharded_block is not block or (block.offset - self._base) % share:
             self._base = block.offset % share
             self._columns = [
                 self._replicas.sharded(_in_shares(column, self._base, share))
                 for column in block.ready
             ]
-            self._dealt = block
+            self._sharded_block = block
         return self._columns, (block.offset - self._base) // share
 
     def used(self, steps: int) -> tuple[tuple[Sequence[Any], int, int], ...]:

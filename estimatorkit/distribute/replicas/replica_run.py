@@ -48,8 +48,8 @@ _EXCHANGE = "replicas"
 
 _EXCHANGES = (Role.ALL_REDUCE, Role.ALL_GATHER)
 
-_APART = 0x9E3779B1
-"""What is added to the first seed of a random operation from one replica to the next."""
+_SEED_STEP = 0x9E3779B1
+"""The difference between the first seeds of a random operation in successive replicas."""
 
 Values = dict[Any, Any]
 
@@ -170,7 +170,7 @@ class ReplicaRunner:
             The fetches of each replica of this process that has an element, at least of one.
         """
         counted = len(found)
-        if not found:  # what this process computes counts for nothing, but it keeps up
+        if not found:  # this process's results are ignored, but it takes part in collectives
             for op in self._get_next:
                 self._state.resources[op.attrs["iterator"]].unread()
             found = [self._read_one(feeds)]
@@ -236,7 +236,7 @@ class _OnDevice:
     def _move_seeds(self, replicas: int) -> None:
         """Offsets the seeds of random operations by a number of replicas."""
         names = self._segment.random if replicas else ()
-        by = np.array([replicas * _APART & 0xFFFFFFFF, 0, 0], np.uint32)
+        by = np.array([replicas * _SEED_STEP & 0xFFFFFFFF, 0, 0], np.uint32)
         for name, words in zip(names, self._state.take(names), strict=True):
             self._state.values[name] = np.asarray(words) + by
 
@@ -261,14 +261,14 @@ class _Exchange:
                 for op in gathered
                 for tensor in op.inputs
             ]
-            totals = iter(self._replicas.total(sums) if sums else ())
+            totals = iter(self._replicas.all_reduce(sums) if sums else ())
             for op in reduced:
                 for tensor in op.outputs:
                     total = next(totals)
                     if op.attrs["mean"]:
                         total = divided(total, elements)
                     self._give(tensor, total, every)
-        whole = iter(self._replicas.rows(rows))
+        whole = iter(self._replicas.all_gather_rows(rows))
         for op in gathered:
             for tensor in op.outputs:
                 self._give(tensor, next(whole), every)
@@ -370,7 +370,7 @@ def of_replica(
 
         def move_seeds(names: Sequence[str], values: Sequence[Any], replicas: Any) -> list[Any]:
             return [
-                value.at[0].add(replicas * np.uint32(_APART)) if name in random else value
+                value.at[0].add(replicas * np.uint32(_SEED_STEP)) if name in random else value
                 for name, value in zip(names, values, strict=True)
             ]
 

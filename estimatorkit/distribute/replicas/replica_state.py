@@ -94,7 +94,7 @@ class ReplicatedState(LocalState):
         number = list(self.sharded).index(name)
         if self.replicas.processes == 1:
             return self._gathered(number)
-        return self.replicas.ask(number, self._gathered)
+        return self.replicas.gather_variable(number, self._gathered)
 
     def _gathered(self, number: int) -> list[NDArray[Any]]:
         """The rows of a sharded variable, by device; a collective that moves one device's rows at a
@@ -113,7 +113,7 @@ class ReplicatedState(LocalState):
             part = (
                 own[at - replicas.first] if is_own else np.zeros((length, *shape[1:]), own[0].dtype)
             )
-            found.append(np.asarray(replicas.total([part])[0]) if length else part)
+            found.append(np.asarray(replicas.all_reduce([part])[0]) if length else part)
         return found
 
     def initial(self, name: str, value: NDArray[Any], device: Any) -> Any:
@@ -173,8 +173,8 @@ class ReplicatedState(LocalState):
             for name, value in self.values.items()
             if name in own and np.dtype(value.dtype).kind not in "OSU"
         }
-        said = [numbers, counters, {name: each.taken for name, each in inputs.items()}]
-        wanted, counters, taken = json.loads(self.replicas.text_of_chief(json.dumps(said)))
+        own_state = [numbers, counters, {name: each.taken for name, each in inputs.items()}]
+        wanted, counters, taken = json.loads(self.replicas.broadcast_text(json.dumps(own_state)))
         for name, kind in wanted.items():
             if numbers.get(name) != kind:
                 raise different_programs(f"variable {name}: {kind} and {numbers.get(name)}")
@@ -182,7 +182,7 @@ class ReplicatedState(LocalState):
             if not each.taken:
                 each.skip_elements(taken.get(name, 0))
         with x64():
-            found = self.replicas.of_chief(dict(zip(wanted, self.take(list(wanted)), strict=True)))
+            found = self.replicas.broadcast(dict(zip(wanted, self.take(list(wanted)), strict=True)))
         self.values.update(found)
         self.values.update((name, np.array(each, np.uint32)) for name, each in counters.items())
 

@@ -32,8 +32,8 @@ _PROCESS = "process"
 _T = TypeVar("_T")
 
 ENDED, INTERRUPTED, _GATHER = 1, 2, 3
-"""The reasons that a process gives the others: the steps are done, it is to end before that, or it
-needs the rows of a sharded variable first."""
+"""Reasons to stop: the steps are done, the process was interrupted, or it first needs the rows of a
+sharded variable."""
 
 
 def axes(*names: str | None) -> PartitionSpec:
@@ -110,7 +110,8 @@ class Replicas:
         processes: the number of processes.
         is_chief: whether the first replica is in this process.
         by_rows: the sharding of arrays whose rows are divided among the devices.
-        gather: gathers a variable, by number, when another process asks for it (see `ask`).
+        gather: gathers a variable, by number, when another process requests it (see
+            `gather_variable`).
     """
 
     def __init__(self, devices: Sequence[Any]) -> None:
@@ -127,23 +128,17 @@ class Replicas:
         self._leaders = Mesh(np.array(ordered), (_PROCESS,))
         self._same = NamedSharding(self.mesh, axes())
         self.by_rows = NamedSharding(self.mesh, axes(AXIS))
-        self._total = jax.jit(
-            jax.shard_map(
-                _total,
-                mesh=self._leaders,
-                in_specs=axes(_PROCESS),
-                out_specs=axes(),
-                check_vma=False,
+        self._compiled_all_reduce, self._compiled_all_gather = (
+            jax.jit(
+                jax.shard_map(
+                    function,
+                    mesh=self._leaders,
+                    in_specs=axes(_PROCESS),
+                    out_specs=axes(),
+                    check_vma=False,
+                )
             )
-        )
-        self._table = jax.jit(
-            jax.shard_map(
-                _table,
-                mesh=self._leaders,
-                in_specs=axes(_PROCESS),
-                out_specs=axes(),
-                check_vma=False,
-            )
+            for function in (_all_reduce, _all_gather)
         )
 
     # -- values
@@ -201,7 +196,7 @@ class Replicas:
         """
         shape = (len(columns), self.count, *columns.shape[2:])
         sharding = NamedSharding(self.mesh, axes(None, AXIS))
-        with x64():  # else JAX would cut int64 to 32 bits, and the mark of missing ids to 0
+        with x64():  # else JAX would truncate int64 to 32 bits, and the mark of missing ids to 0
             parts = [
                 jax.device_put(columns[:, at : at + 1], device, may_alias=True)
                 for at, device in enumerate(self.own)
@@ -222,9 +217,9 @@ class Replicas:
         """The shards of an array `(count, ...)` that are in this process."""
         return [np.asarray(array.addressable_data(at))[0] for at in range(len(self.own))]
 
-    # -- what processes tell each other
+    # -- collectives of processes
 
-    def reach_consensus(self, offer: StepProposal) -> Agreement:
+    def reach_consensus(self, proposal: StepProposal) -> Agreement:
         """Decides the next call; a collective.
 
         Raises:
@@ -232,9 +227,9 @@ class Replicas:
             OutOfRangeError: no replica has an element.
             InternalError: the processes run different programs.
         """
-        said = self._table_of_all(offer.words())
-        steps, elements, shape, exchanges, stop = said.T
-        if offer.stop:
+        table = self._all_gather_ready(proposal.words())
+        steps, elements, shape, exchanges, stop = table.T
+        if proposal.stop:
             return Agreement(0, 0)
         if stop.any():
             raise PeerStopped(int(stop.max()))
@@ -242,72 +237,74 @@ class Replicas:
             raise OutOfRangeError(None, None, "End of sequence")
         if (exchanges != exchanges[0]).any():
             raise different_programs()
-        alike = (shape == shape[0]).all()
-        return Agreement(int(steps.min()) if alike else 0, int(elements.sum()))
+        is_equal = (shape == shape[0]).all()
+        return Agreement(int(steps.min()) if is_equal else 0, int(elements.sum()))
 
-    def ask(self, number: int, gather: Callable[[int], _T]) -> _T:
-        """Gathers a sharded variable: all processes do, those that do not ask for it at their next
-        `reach_consensus` or `wait_for_all`.
+    def gather_variable(self, number: int, gather: Callable[[int], _T]) -> _T:
+        """Gathers a sharded variable. The other processes take part in their next `reach_consensus`
+        or `wait_for_all`.
 
         Args:
             number: of the variable; the same in all processes.
             gather: the collective that gathers the variable of a number.
         """
         while True:
-            said = self.table(StepProposal(0, 0, number, stop=_GATHER).words())
-            chosen = _first_asked(said)
+            table = self.all_gather(StepProposal(0, 0, number, stop=_GATHER).words())
+            chosen = _first_requested(table)
             found = gather(number if chosen is None else chosen)
             if chosen == number:
                 return found
 
-    def _table_of_all(self, words: Sequence[int]) -> NDArray[np.int32]:
-        """`table`, after what other processes ask for has been gathered."""
+    def _all_gather_ready(self, words: Sequence[int]) -> NDArray[np.int32]:
+        """`all_gather`, after the variables that other processes request were gathered."""
         while True:
-            said = self.table(words)
-            chosen = _first_asked(said)
+            table = self.all_gather(words)
+            chosen = _first_requested(table)
             if chosen is None:
-                return said
+                return table
             if self.gather is None:
                 raise different_programs("a process gathers a variable that others do not have")
             self.gather(chosen)
 
-    def table(self, words: Sequence[int]) -> NDArray[np.int32]:
+    def all_gather(self, words: Sequence[int]) -> NDArray[np.int32]:
         """Gathers integers of all processes: int32 `(processes, numbers)`."""
         own = np.array([words], np.int32)
         if self.processes == 1:
             return own
-        return np.asarray(self._table([self._part(own)])[0])
+        return np.asarray(self._compiled_all_gather([self._part(own)])[0])
 
     def wait_for_all(self) -> None:
         """A barrier for all processes."""
-        self._table_of_all(StepProposal(0, 0).words())
+        self._all_gather_ready(StepProposal(0, 0).words())
 
-    def total(self, arrays: Sequence[Any]) -> list[Any]:
+    def all_reduce(self, arrays: Sequence[Any]) -> list[Any]:
         """Sums arrays over all processes; the results are on this process's first device."""
         if self.processes == 1:
             return list(arrays)
         with x64():
-            found = self._total([self._part(jnp.asarray(each)[None]) for each in arrays])
+            found = self._compiled_all_reduce(
+                [self._part(jnp.asarray(each)[None]) for each in arrays]
+            )
         return [each.addressable_data(0) for each in found]
 
-    def of_chief(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def broadcast(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Broadcasts the chief's values of named arrays that all processes have."""
         names = sorted(values)
         arrays = [jnp.asarray(values[name]) for name in names]
         if not self.is_chief:
             arrays = [jnp.zeros_like(each) for each in arrays]
-        return dict(zip(names, self.total(arrays), strict=True))
+        return dict(zip(names, self.all_reduce(arrays), strict=True))
 
-    def text_of_chief(self, text: str) -> str:
+    def broadcast_text(self, text: str) -> str:
         """Broadcasts a string of the chief."""
         own = np.frombuffer(text.encode(), np.uint8)
-        length = int(self.table([len(own)])[0, 0])
+        length = int(self.all_gather([len(own)])[0, 0])
         padded = np.zeros(1 << length.bit_length(), np.uint8)
         if self.is_chief:
             padded[:length] = own
-        return bytes(np.asarray(self.total([padded])[0])[:length]).decode()
+        return bytes(np.asarray(self.all_reduce([padded])[0])[:length]).decode()
 
-    def rows(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    def all_gather_rows(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """Concatenates the rows of arrays of all processes, which may have different lengths.
 
         Args:
@@ -315,14 +312,14 @@ class Replicas:
         """
         if self.processes == 1 or not arrays:
             return list(arrays)
-        counts = self.table([len(each) for each in arrays])
+        counts = self.all_gather([len(each) for each in arrays])
         longest = counts.max(axis=0)
         padded = [
             np.concatenate([each, np.zeros((most - len(each), *each.shape[1:]), each.dtype)])
             for each, most in zip(arrays, longest, strict=True)
         ]
         with x64():
-            found = self._table([self._part(each[None]) for each in padded])
+            found = self._compiled_all_gather([self._part(each[None]) for each in padded])
         whole = []
         for every, lengths in zip(map(np.asarray, found), counts.T, strict=True):
             parts = [part[:length] for part, length in zip(every, lengths, strict=True)]
@@ -337,9 +334,9 @@ class Replicas:
         return jax.make_array_from_single_device_arrays(shape, sharding, [part])
 
 
-def _first_asked(said: NDArray[np.int32]) -> int | None:
-    """The number of the variable that the first process that asks for one asks for."""
-    for _, _, number, _, stop in said.tolist():
+def _first_requested(table: NDArray[np.int32]) -> int | None:
+    """The number of the variable that the first process to request one requests."""
+    for _, _, number, _, stop in table.tolist():
         if stop == _GATHER:
             return int(number)
     return None
@@ -356,7 +353,7 @@ def different_programs(received: str | None = None) -> InternalError:
     )
 
 
-def _total(parts: list[Any]) -> list[Any]:
+def _all_reduce(parts: list[Any]) -> list[Any]:
     psum: Any = jax.lax.psum
     return [
         psum(part[0].astype(jnp.int8), _PROCESS).astype(bool)
@@ -366,13 +363,18 @@ def _total(parts: list[Any]) -> list[Any]:
     ]
 
 
-def _table(parts: list[Any]) -> list[Any]:
+def _all_gather(parts: list[Any]) -> list[Any]:
     return [jax.lax.all_gather(part, _PROCESS, tiled=True) for part in parts]
 
 
 __all__ = [
     "ENDED",
     "INTERRUPTED",
-    *("Agreement", "StepProposal", "PeerStopped", "Replicas", "axes", "different_programs"),
+    "Agreement",
+    "StepProposal",
+    "PeerStopped",
+    "Replicas",
+    "axes",
+    "different_programs",
     "fingerprint",
 ]

@@ -66,7 +66,7 @@ class Strategy:
     """
 
     shard_rows_above: int | None = None
-    """The bytes from which on variables are sharded by rows over the replicas; None for none."""
+    """Variables of at least so many bytes are sharded by rows over the replicas; None for none."""
 
     @property
     def num_replicas_in_sync(self) -> int:
@@ -118,7 +118,7 @@ class Strategy:
     @contextmanager
     def scope(self) -> Iterator[Strategy]:
         """A context manager that makes this the current strategy."""
-        token = _current.set(_InForce(self, None))
+        token = _current.set(_Current(self, None))
         try:
             yield self
         finally:
@@ -128,7 +128,7 @@ class Strategy:
     def building(self) -> Iterator[None]:
         """A context manager for building a graph that all replicas run."""
         context = replica_context.ReplicaContext(self.num_replicas_in_sync, all_reduce, all_gather)
-        token = _current.set(_InForce(self, ReplicaContext(self)))
+        token = _current.set(_Current(self, ReplicaContext(self)))
         try:
             device = get_default_graph().device(self.device or "")  # "" adds nothing
             with replica_context.building_for(context), device:
@@ -137,7 +137,7 @@ class Strategy:
             _current.reset(token)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _LOOPS:
+        if name in _CUSTOM_LOOP_METHODS:
             _refuse(name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -192,12 +192,22 @@ def full_device_name(name: str) -> str:
     return f"/device:{spec.device_type}:{spec.device_index or 0}"
 
 
-_LOOPS = frozenset(
+_CUSTOM_LOOP_METHODS = frozenset(
     [
-        *("run", "experimental_run_v2", "reduce", "gather", "experimental_distribute_dataset"),
-        *("distribute_datasets_from_function", "make_dataset_iterator", "make_input_fn_iterator"),
-        *("experimental_make_numpy_dataset", "experimental_local_results", "extended"),
-        *("experimental_distribute_values_from_function", "experimental_run", "unwrap"),
+        "run",
+        "experimental_run_v2",
+        "reduce",
+        "gather",
+        "experimental_distribute_dataset",
+        "distribute_datasets_from_function",
+        "make_dataset_iterator",
+        "make_input_fn_iterator",
+        "experimental_make_numpy_dataset",
+        "experimental_local_results",
+        "extended",
+        "experimental_distribute_values_from_function",
+        "experimental_run",
+        "unwrap",
     ]
 )
 
@@ -241,15 +251,15 @@ class ReplicaContext:
 
 
 @dataclass(frozen=True)
-class _InForce:
+class _Current:
     strategy: Strategy
     replica: ReplicaContext | None
 
 
 _DEFAULT = Strategy()
-_current: ContextVar[_InForce] = ContextVar(
+_current: ContextVar[_Current] = ContextVar(
     "strategy",
-    default=_InForce(_DEFAULT, ReplicaContext(_DEFAULT)),  # noqa: B039 (it never changes)
+    default=_Current(_DEFAULT, ReplicaContext(_DEFAULT)),  # noqa: B039 (it never changes)
 )
 
 
@@ -295,8 +305,17 @@ def reported_loss(loss: Tensor) -> Tensor:
 
 
 __all__ = [
-    *("InputContext", "OneDeviceStrategy", "ParameterServerStrategy", "ReduceOp"),
-    *("ReplicaContext", "Strategy", "full_device_name", "get_loss_reduction"),
-    *("get_replica_context", "get_strategy", "has_strategy", "in_cross_replica_context"),
+    "InputContext",
+    "OneDeviceStrategy",
+    "ParameterServerStrategy",
+    "ReduceOp",
+    "ReplicaContext",
+    "Strategy",
+    "full_device_name",
+    "get_loss_reduction",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
     "reported_loss",
 ]

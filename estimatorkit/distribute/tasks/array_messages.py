@@ -1,8 +1,8 @@
 """Arrays with a header as messages of an Arrow Flight stream.
 
-A message is a header (JSON) and arrays. Small arrays are packed in a buffer after the header; each
-large one is a record batch, sent and read without a copy. Strings are sent as lengths and bytes.
-Truncated or malformed messages raise `BrokenMessage`.
+A message is a header (bytes), a number and arrays. Small arrays are packed in a buffer after the
+header; each large one is a record batch, sent and read without a copy. Strings are sent as lengths
+and bytes. Truncated or malformed messages raise `BrokenMessage`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,12 @@ LARGE = 1 << 16
 BATCH = 1 << 30
 """Bytes of a batch at most: Arrow sends none of 2 GiB. Larger arrays are several."""
 
-_FRONT = struct.Struct("<IIQ")
-"""How long the text is, how many batches follow, and the header's 'number', if it has one: so the
-texts of equal questions are equal, and are read once."""
+_PREFIX = struct.Struct("<IIIQ")
+"""The bytes of the header and of the arrays' description, the number of record batches that follow,
+and the message's number."""
 
 _SHORT = 1 << 13
-"""Characters of texts that are kept; those of steps, not those with graphs' descriptions."""
+"""Bytes of descriptions that are cached when parsed: those of steps are equal."""
 
 _EMPTY = pa.record_batch([pa.array([], pa.uint8())], schema=SCHEMA)
 
@@ -45,19 +45,29 @@ class BrokenMessage(ConnectionError):
     """A message is truncated or malformed."""
 
 
+class Received(NamedTuple):
+    """A message; its arrays are read-only."""
+
+    header: bytes
+    arrays: list[NDArray[Any]]
+    number: int
+
+
 def send(
     writer: Any,
-    header: dict[str, Any],
+    header: bytes,
     arrays: Sequence[Any] = (),
     area: SharedMemory | None = None,
+    number: int = 0,
 ) -> None:
     """Sends a message.
 
     Args:
         writer: the writer of a stream with `SCHEMA`.
-        header: serializable as JSON.
+        header: any bytes.
         arrays: NumPy or device arrays.
         area: shared memory for large arrays, as far as they fit.
+        number: of the message, below 2**64.
 
     Raises:
         UnimplementedError: an array is not serializable (tensor lists).
@@ -72,45 +82,37 @@ def send(
         dtype = as_dtype(value.dtype)
         if dtype is string:
             texts = _string_bytes(value)
-            described.append(["string", value.shape, len(texts)])
+            described.append(("string", value.shape, len(texts)))
             small.append(texts)
             continue
         data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         if area is not None and data.nbytes >= LARGE:
             start = area.put(data)
             if start is not None:
-                described.append([dtype.name, value.shape, [start, data.nbytes]])
+                described.append((dtype.name, value.shape, (start, data.nbytes)))
                 continue
         if data.nbytes < LARGE:
-            described.append([dtype.name, value.shape, data.nbytes])
+            described.append((dtype.name, value.shape, data.nbytes))
             small.append(data)
             continue
         batches = [data[start : start + BATCH] for start in range(0, data.nbytes, BATCH)]
-        described.append([dtype.name, value.shape, -len(batches)])
+        described.append((dtype.name, value.shape, -len(batches)))
         large += batches
-    number = header.get("number", 0)
-    if number:
-        header = {key: value for key, value in header.items() if key != "number"}
-    text = json.dumps([header, described]).encode()
-    body = b"".join(map(bytes, small))
-    metadata = _FRONT.pack(len(text), len(large), number) + text + body
+    description = _description(tuple(described))
+    prefix = _PREFIX.pack(len(header), len(description), len(large), number)
+    metadata = b"".join([prefix, header, description, *small])
     writer.write_with_metadata(_EMPTY, pa.py_buffer(metadata))
     for data in large:
         column = pa.Array.from_buffers(pa.uint8(), data.nbytes, [None, pa.py_buffer(data)])
         writer.write_batch(pa.record_batch([column], schema=SCHEMA))
 
 
-def receive(
-    read: Callable[[], Any], area: SharedMemory | None = None
-) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+def receive(read: Callable[[], Any], area: SharedMemory | None = None) -> Received:
     """Receives a message.
 
     Args:
         read: reads the stream's next chunk.
         area: the sender's shared memory; large arrays are views of it.
-
-    Returns:
-        The header and the arrays, which are read-only.
 
     Raises:
         StopIteration: the stream has ended.
@@ -118,13 +120,13 @@ def receive(
     """
     metadata = memoryview(read().app_metadata or b"")
     try:
-        text_length, count, number = _FRONT.unpack_from(metadata)
-        metadata = metadata[_FRONT.size :]
-        text = bytes(metadata[:text_length])
-        header, described = (_parsed if text_length <= _SHORT else json.loads)(text)
-        header = {**header, "number": number} if number else {**header}
+        header_size, description_size, count, number = _PREFIX.unpack_from(metadata)
+        header, metadata = _split(metadata[_PREFIX.size :], header_size)
+        description, small = _split(metadata, description_size)
+        parse = _parsed if description_size <= _SHORT else json.loads
+        described = parse(bytes(description))
         large = [read().data.column(0).to_numpy() for _ in range(count)]
-        return header, _arrays(described, metadata[text_length:], large, area)
+        return Received(bytes(header), _arrays(described, small, large, area), number)
     except (
         struct.error,
         ValueError,
@@ -142,10 +144,18 @@ def receive(
         ) from error
 
 
+def _split(data: memoryview, size: int) -> tuple[memoryview, memoryview]:
+    return data[:size], data[size:]
+
+
 @lru_cache(maxsize=256)
-def _parsed(text: bytes) -> Any:
-    """Parses the header and the arrays' descriptions."""
-    return json.loads(text)
+def _description(described: tuple[Any, ...]) -> bytes:
+    return json.dumps(described).encode()
+
+
+@lru_cache(maxsize=256)
+def _parsed(description: bytes) -> Any:
+    return json.loads(description)
 
 
 def _arrays(

@@ -1,16 +1,16 @@
 """`ClusterLoop`: steps with variables on parameter servers, one round trip per step.
 
 A training step with parameter servers is partitioned into the worker's input, the servers' work
-before the worker's (*heads*: send parameters, or the rows that the element needs), the worker's own
-work, and the servers' work after it (*tails*: update parameters). The tails of a step and the heads
-of the next are sent to each task in a single request. Tails on different tasks are not
-synchronized: one may increment the step count before another updates its parameters. Steps of any
-other shape run one at a time in the session (see `cluster_run`).
+before the worker's (the *prologue*: send parameters, or the rows that the element needs), the
+worker's own work, and the servers' work after it (the *epilogue*: update parameters). The epilogue
+of a step and the prologue of the next are sent to each task in a single request. Epilogues on
+different tasks are not synchronized: one may increment the step count before another updates its
+parameters. Steps of any other shape run one at a time in the session (see `cluster_run`).
 
-A task that holds nothing that steps use but the global step gets no message from a step: a call
-leases its steps there before it runs them, and reports them at its end (`StepLeases`). A call takes
-a fraction of a second, and the steps of other workers appear in the count that much later. Where
-staleness is bounded, every step is counted at once.
+A task of which steps use nothing but the global step gets no message from a step: a call leases its
+steps there before it runs them, and reports them at its end (`StepLeases`). A call takes a fraction
+of a second, and the steps of other workers appear in the count that much later. If staleness is
+bounded, every step is counted immediately.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.cluster_run import (
     ClusterRunner,
     ClusterState,
@@ -38,13 +39,15 @@ from estimatorkit.distribute.tasks.cluster_run import (
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
 from estimatorkit.distribute.tasks.row_messages import Distinct, RowMessages
 from estimatorkit.distribute.tasks.task_placement import HERE
-from estimatorkit.distribute.tasks.task_protocols import Channel
 from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
 
+if TYPE_CHECKING:
+    from estimatorkit.distribute.tasks.task_channel import TaskChannel
+
 _QUICK_SECS = 1e-3
-"""An element that takes less is read while the others answer; it is not worth while for more, since
-the parameters would be older by as much.
+"""An element that takes less is read while waiting for replies; for a slower one it does not pay,
+since the parameters would be older by as much.
 """
 
 
@@ -54,15 +57,15 @@ class StepShape:
 
     Attributes:
         before: partitions of this process that depend on no other task.
-        heads: partitions of other tasks that only depend on `before`.
+        prologue: partitions of other tasks that only depend on `before`.
         own: this process's partitions.
-        tails: partitions of other tasks that depend on `own`.
+        epilogue: partitions of other tasks that depend on `own`.
     """
 
     before: list[Partition] = field(default_factory=list)
-    heads: list[Partition] = field(default_factory=list)
+    prologue: list[Partition] = field(default_factory=list)
     own: list[Partition] = field(default_factory=list)
-    tails: list[Partition] = field(default_factory=list)
+    epilogue: list[Partition] = field(default_factory=list)
 
     @staticmethod
     def of(parts: Partitions) -> StepShape | None:
@@ -81,13 +84,13 @@ class StepShape:
             if part.task == HERE:
                 chosen = shape.before if early and at < last_own else shape.own
             else:
-                chosen = shape.heads if early and at < last_own else shape.tails
-            if any(each is shape.tails for each in foreign):
+                chosen = shape.prologue if early and at < last_own else shape.epilogue
+            if any(each is shape.epilogue for each in foreign):
                 return None
             chosen.append(part)
             stage.update((tensor, chosen) for tensor in part.outputs)
-        late = {tensor for part in shape.tails for tensor in part.outputs}
-        if len(shape.own) != 1 or not shape.heads or late.intersection(parts.fetches):
+        late = {tensor for part in shape.epilogue for tensor in part.outputs}
+        if len(shape.own) != 1 or not shape.prologue or late.intersection(parts.fetches):
             return None
         return shape
 
@@ -95,19 +98,19 @@ class StepShape:
 def _counting_task(parts: Partitions, counter: Tensor, shape: StepShape) -> str | None:
     """The task that steps need for the global step alone: to read it, and to add one."""
     handle = counter.op.inputs[0] if role_of(counter.op) is Role.READ else None
-    alone = [part for part in (*shape.heads, *shape.tails) if handle in _handles(part)]
+    alone = [part for part in (*shape.prologue, *shape.epilogue) if handle in _handles(part)]
     if handle is None or not alone:
         return None
     task = alone[0].task
     every = [part for level in parts.levels for part in level if part.task == task]
-    reads = [part for part in every if part in shape.heads]
-    counts = [op for part in every if part in shape.tails for op in part.ops]
+    reads = [part for part in every if part in shape.prologue]
+    counts = [op for part in every if part in shape.epilogue for op in part.ops]
     is_alone = (
         all(_only_reads(part) and _handles(part) == {handle} for part in reads)
         and len(counts) == 1
         and _adds_one(counts[0], handle)
         and not any(parts.sent[part] for part in every if part not in reads)
-        and any(part.task != task for part in shape.heads)
+        and any(part.task != task for part in shape.prologue)
     )
     return task if is_alone else None
 
@@ -154,37 +157,37 @@ class ClusterLoop(StepLoop):
         if self._shape is None:
             self._runner = ClusterRunner(parts, state, worker=state.cluster.worker)
             return
-        self._header = {"worker": state.cluster.worker, "bound": state.cluster.bound}
-        self._own = _OwnParts(self._shape.own, parts, state)
-        self._before = _OwnParts(self._shape.before, parts, state)
+        self._own = _LocalPartitions(self._shape.own, parts, state)
+        self._before = _LocalPartitions(self._shape.before, parts, state)
         self._counter = after[0]
-        # Not with the step: in its order the counter is read where it is changed, at the end.
+        # Not with the step, in which the counter is read after its update.
         counting = partition_by_task(state.graph, [self._counter], [], [], placer)
         reading = [part for level in counting.levels for part in level if part.task != HERE]
-        if state.cluster.bound is None:  # else one may wait for another who waits for its lease
+        if state.cluster.bound is None:  # else a worker may wait for one that waits for its lease
             self.leases_at = _counting_task(parts, self._counter, self._shape)
         self._count = self._begun = self._done = 0
         self._counts_read: list[Tensor] = []
         if self.leases_at is not None:
             reading = []
-            read = [part for part in self._shape.heads if part.task == self.leases_at]
+            shape = self._shape
+            read = [part for part in shape.prologue if part.task == self.leases_at]
             self._counts_read = [tensor for part in read for tensor in parts.sent[part]]
-            self._shape.heads = [part for part in self._shape.heads if part not in read]
-            self._shape.tails = [each for each in self._shape.tails if each.task != self.leases_at]
-        # The heads come last: their task keeps for the tails what it has made for the last part.
-        heads = _sent(reading, counting, state) + _sent(self._shape.heads, parts, state)
-        tails = _sent(self._shape.tails, parts, state)
-        # An answer's memory is written over with the next: what is needed longer is copied.
-        taken = {tensor for each, _ in tails for tensor in each.takes}
+            shape.prologue = [part for part in shape.prologue if part not in read]
+            shape.epilogue = [part for part in shape.epilogue if part.task != self.leases_at]
+        # The prologue comes last: its task keeps what its last partition made for the epilogue.
+        prologue = _remote(reading, counting, state) + _remote(self._shape.prologue, parts, state)
+        epilogue = _remote(self._shape.epilogue, parts, state)
+        # A reply is valid until the next request: what is needed longer is copied.
+        taken = {tensor for each, _ in epilogue for tensor in each.takes}
         self._copied = taken.union(self._every)
-        self._heads_only_read = all(map(_only_reads, self._shape.heads))
+        self._prologue_only_reads = all(map(_only_reads, self._shape.prologue))
         self._input_secs = math.inf  # that the last element took
         self._tasks = {
             task: _TaskStep(
-                [each for each in tails if each[0].task == task],
-                [each for each in heads if each[0].task == task],
+                [each for each in epilogue if each[0].task == task],
+                [each for each in prologue if each[0].task == task],
             )
-            for task in dict.fromkeys(each.task for each, _ in (*heads, *tails))
+            for task in dict.fromkeys(each.task for each, _ in (*prologue, *epilogue))
         }
 
     def run(self, steps: int, until: float = math.inf) -> Steps:
@@ -197,8 +200,8 @@ class ClusterLoop(StepLoop):
         if self.leases_at is not None:
             rows, ended = self._run_leased(steps, until)
         else:
-            run = self._run_piped if self.one_round_trip else self._run_singly
-            rows, ended = run(_Stretch(steps, until))
+            run = self._run_pipelined if self.one_round_trip else self._run_singly
+            rows, ended = run(_StopCondition(steps, until))
         if not rows:
             self._raise_input_error()
         every = [np.stack([np.asarray(row[tensor]) for row in rows]) for tensor in self._every]
@@ -213,7 +216,7 @@ class ClusterLoop(StepLoop):
     def _run_leased(self, steps: int, until: float) -> tuple[list[dict[Any, Any]], bool]:
         leased = self._lease(steps, until)
         try:
-            found = self._run_piped(_Stretch(leased, math.inf))
+            found = self._run_pipelined(_StopCondition(leased, math.inf))
         except BaseException:
             with suppress(OpError):  # then the task drops the lease itself
                 self._lease(0, math.inf)
@@ -223,28 +226,21 @@ class ClusterLoop(StepLoop):
 
     def _lease(self, wanted: int, until: float) -> int:
         """Reports the steps done since the last lease, and leases up to `wanted`."""
-        header = {
-            "worker": self._state.cluster.worker,
-            "counter": self._counter.op.inputs[0].op.name,
-            "done": self._done,
-            "wanted": wanted,
-            "until": None if until == math.inf else int(until),
-        }
-        task = str(self.leases_at)
-        with self._state.channels() as channel:
-            to = channel(task)
-            to.ask("lease", header)
-            try:
-                (found,) = to.answer(self._state.raise_if_cancelled)
-            except OpError as error:
-                raise attributed(error, self._state.graph) from None
-        self._count, leased = int(found[0]), int(found[1])
+        request = rpc.LeaseSteps(
+            worker=self._state.cluster.worker,
+            counter=self._counter.op.inputs[0].op.name,
+            done=self._done,
+            wanted=wanted,
+            until=None if until == math.inf else int(until),
+        )
+        lease = self._state.call(str(self.leases_at), request)
+        self._count, leased = lease.count, lease.leased
         self._begun = self._done = 0
         return leased
 
-    def _run_singly(self, stretch: _Stretch) -> tuple[list[dict[Any, Any]], bool]:
+    def _run_singly(self, stop: _StopCondition) -> tuple[list[dict[Any, Any]], bool]:
         rows: list[dict[Any, Any]] = []
-        while len(rows) < stretch.steps:
+        while len(rows) < stop.steps:
             values = self._guarded(lambda: self._runner.run([]), not rows)
             if values is None:
                 return rows, self._input_error is None
@@ -264,7 +260,7 @@ class ClusterLoop(StepLoop):
             self._input_error = error
         return None
 
-    def _run_piped(self, stretch: _Stretch) -> tuple[list[dict[Any, Any]], bool]:
+    def _run_pipelined(self, stop: _StopCondition) -> tuple[list[dict[Any, Any]], bool]:
         rows: list[dict[Any, Any]] = []
         is_last = False
         values = self._next_input(True)
@@ -275,11 +271,11 @@ class ClusterLoop(StepLoop):
             while values is not None:
                 if self._guarded(partial(self._own, values), not rows) is None:
                     break
-                is_last = stretch.ends_with(len(rows) + 1, values.get(self._counter))
-                if not is_last and self._heads_only_read and self._input_secs < _QUICK_SECS:
-                    asked = self._ask(channel, values, {})
+                is_last = stop.ends_with(len(rows) + 1, values.get(self._counter))
+                if not is_last and self._prologue_only_reads and self._input_secs < _QUICK_SECS:
+                    sent = self._send(channel, values, {})
                     following = self._next_input(False)
-                    self._answer(asked, following)
+                    self._receive(sent, following)
                 else:
                     following = None if is_last else self._next_input(False)
                     self._exchange(channel, values, following)
@@ -300,43 +296,46 @@ class ClusterLoop(StepLoop):
 
     def _exchange(
         self,
-        channel: Callable[[str], Channel],
+        channel: Callable[[str], TaskChannel],
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
     ) -> None:
-        """Sends the tails of a step and the heads of the next, and receives the results."""
-        self._answer(self._ask(channel, done, following), following)
+        """Sends the epilogue of a step and the prologue of the next, and receives the results."""
+        self._receive(self._send(channel, done, following), following)
 
-    def _ask(
+    def _send(
         self,
-        channel: Callable[[str], Channel],
+        channel: Callable[[str], TaskChannel],
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
-    ) -> list[tuple[_TaskStep, Channel]]:
-        asked: list[tuple[_TaskStep, Channel]] = []
+    ) -> list[tuple[_TaskStep, TaskChannel]]:
+        cluster = self._state.cluster
+        sent: list[tuple[_TaskStep, TaskChannel]] = []
         for task, step in self._tasks.items():
-            if step.ask(channel, task, self._header, done, following):
-                asked.append((step, channel(task)))
-        return asked
+            if step.has_work(done, following):
+                to = channel(task)
+                to.send(step.request(to, cluster.worker, cluster.bound, done, following))
+                sent.append((step, to))
+        return sent
 
-    def _answer(
-        self, asked: Sequence[tuple[_TaskStep, Channel]], following: dict[Any, Any] | None
+    def _receive(
+        self, sent: Sequence[tuple[_TaskStep, TaskChannel]], following: dict[Any, Any] | None
     ) -> None:
         failed: list[OpError] = []
-        for step, to in asked:
+        for step, to in sent:
             try:
-                found = to.answer(self._state.raise_if_cancelled)
+                reply = to.receive(self._state.raise_if_cancelled)
             except OpError as error:
                 failed.append(error)
             else:
                 if following is not None:
-                    for tensor, value in step.answered(found):
+                    for tensor, value in step.received(reply.arrays):
                         following[tensor] = np.array(value) if tensor in self._copied else value
         if failed:
             raise attributed(failed[0], self._state.graph)
 
 
-class _Stretch:
+class _StopCondition:
     """The end condition of a call.
 
     Args:
@@ -365,7 +364,7 @@ class _Stretch:
         return step >= self.steps or now + moved >= self._until
 
 
-class _OwnParts:
+class _LocalPartitions:
     """Runs partitions of this process in order."""
 
     def __init__(self, parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> None:
@@ -378,10 +377,10 @@ class _OwnParts:
         return values
 
 
-_Sent = tuple[RemotePart, RowMessages]
+_Remote = tuple[RemotePart, RowMessages]
 
 
-def _sent(parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> list[_Sent]:
+def _remote(parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> list[_Remote]:
     kept = {tensor for level in whole.levels for part in level for tensor in part.kept}
     found = []
     for part in parts:
@@ -391,40 +390,40 @@ def _sent(parts: Sequence[Partition], whole: Partitions, state: ClusterState) ->
 
 
 class _TaskStep:
-    """The request to a task between two steps: the tails of one and the heads of the next."""
+    """The request to a task between two steps: the epilogue of one and the prologue of the next."""
 
-    def __init__(self, tails: Sequence[_Sent], heads: Sequence[_Sent]) -> None:
-        self._tails = tails
-        self._heads = heads
+    def __init__(self, epilogue: Sequence[_Remote], prologue: Sequence[_Remote]) -> None:
+        self._epilogue = epilogue
+        self._prologue = prologue
         self._known: Distinct = {}
 
-    def ask(
+    def has_work(self, done: dict[Any, Any], following: dict[Any, Any] | None) -> bool:
+        """Whether the task has anything to do for the values of a step and of the next."""
+        return bool((done and self._epilogue) or (following is not None and self._prologue))
+
+    def request(
         self,
-        channel: Callable[[str], Channel],
-        task: str,
-        header: dict[str, Any],
+        channel: TaskChannel,
+        worker: str,
+        bound: int | None,
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
-    ) -> bool:
-        """Sends the request, if there is anything to do; returns whether there is."""
-        tails = self._tails if done else []
-        heads = self._heads if following is not None else []
-        if not tails and not heads:
-            return False
-        arrays = [array for _, rows in tails for array in rows.sent(done, self._known)]
+    ) -> rpc.RunPrograms:
+        """The request, to be sent by the channel."""
+        epilogue = self._epilogue if done else []
+        prologue = self._prologue if following is not None else []
+        arrays = [array for _, rows in epilogue for array in rows.sent(done, self._known)]
         self._known = {}
-        arrays += [array for _, rows in heads for array in rows.sent(following or {}, self._known)]
-        to = channel(task)
-        names = [each.named(to) for each, _ in (*tails, *heads)]
-        asked = {**header, "programs": names, "updates": len(tails)}
-        to.ask("run", asked, arrays, borrowed=True)
-        return True
+        given = following or {}
+        arrays += [array for _, rows in prologue for array in rows.sent(given, self._known)]
+        names = tuple(each.named(channel) for each, _ in (*epilogue, *prologue))
+        return rpc.RunPrograms(names, worker, len(epilogue), bound, zero_copy=True, arrays=arrays)
 
-    def answered(self, found: Sequence[Any]) -> list[tuple[Tensor, Any]]:
-        """The tensors that the heads return, with their values in the reply."""
+    def received(self, found: Sequence[Any]) -> list[tuple[Tensor, Any]]:
+        """The tensors that the prologue returns, with their values in the reply."""
         values: list[tuple[Tensor, Any]] = []
         at = 0
-        for each, rows in self._heads:
+        for each, rows in self._prologue:
             count = len(each.gives)
             values += zip(each.gives, rows.received(found[at : at + count]), strict=True)
             at += count

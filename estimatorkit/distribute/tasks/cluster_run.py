@@ -7,7 +7,6 @@ stay there.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -15,10 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,10 +32,11 @@ from estimatorkit.core.function_graph import GraphFunction, operations_within
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import HERE, holders
-from estimatorkit.distribute.tasks.task_protocols import Channel, Tasks
+from estimatorkit.distribute.tasks.task_program import load_request
 from estimatorkit.runtime.executor import PlanRunner, to_numpy
 from estimatorkit.runtime.loop import StepLoop, StepSpec
 from estimatorkit.runtime.plan import Plan, make_plan
@@ -47,6 +46,10 @@ from estimatorkit.runtime.xla.placement import Placer, available
 from estimatorkit.runtime.xla.timeline import Trace
 from estimatorkit.storage.checkpoint_format import RemoteTensor
 from estimatorkit.storage.tensor_slice import TensorSlice
+
+if TYPE_CHECKING:
+    from estimatorkit.distribute.tasks.task_channel import TaskChannel
+    from estimatorkit.distribute.tasks.task_cluster import TaskCluster
 
 
 class ClusterState(ProcessState):
@@ -58,13 +61,15 @@ class ClusterState(ProcessState):
             concurrent sessions share their counters.
     """
 
-    def __init__(self, graph: Graph, placer: Placer, held: ResourceStore, cluster: Tasks) -> None:
+    def __init__(
+        self, graph: Graph, placer: Placer, held: ResourceStore, cluster: TaskCluster
+    ) -> None:
         # Another session's values may be anywhere.
         super().__init__(graph, placer, held, len(available()) > 1)
         self.cluster = cluster
         self.begun: set[str] = set()
-        self._began_with = [cluster.generation]  # one with the states of functions' bodies
-        self._in_use: set[Channel] = set()
+        self._began_with = [cluster.generation]  # shared with the states of functions' bodies
+        self._in_use: set[TaskChannel] = set()
 
     def variables_set(self) -> None:
         """Records that all variables have values, including those that other tasks had lost."""
@@ -77,17 +82,17 @@ class ClusterState(ProcessState):
             channel.close()
 
     @contextmanager
-    def channels(self) -> Iterator[Callable[[str], Channel]]:
+    def channels(self) -> Iterator[Callable[[str], TaskChannel]]:
         """A context manager that yields a function from tasks to channels, which are closed on
         error, when the session closes and at the run's deadline.
         """
-        used: dict[str, Channel] = {}
+        used: dict[str, TaskChannel] = {}
 
-        def channel(task: str) -> Channel:
+        def channel(task: str) -> TaskChannel:
             if task not in used:
                 used[task] = self.cluster.channel(task, self.raise_if_cancelled)
                 self._in_use.add(used[task])
-                self.raise_if_cancelled()  # it may have been too late for the others
+                self.raise_if_cancelled()  # it may have been cancelled while connecting
             return used[task]
 
         def close() -> None:
@@ -105,7 +110,7 @@ class ClusterState(ProcessState):
             close()
             if self.cluster.generation == self._began_with[0]:
                 raise
-            # A variable without a value, since another session was told that it is lost.
+            # Another session has noticed the restart, so only the missing value tells of it.
             raise AbortedError.explained(
                 "values were lost because a task was restarted", received=error, op=error.op
             ) from error
@@ -119,17 +124,18 @@ class ClusterState(ProcessState):
             self._in_use.difference_update(used.values())
             if timer is not None:
                 timer.cancel()
-                # What it holds it lets go of at its end. Arrow's streams, let go of by a daemon
-                # while Python ends, abort the process.
+                # The timer refers to streams. If a daemon thread frees Arrow's streams while Python
+                # shuts down, the process aborts.
                 timer.join()
 
     def uninitialized(self, names: Sequence[str]) -> list[str]:
         """The variables among `names` that have no value, on any task."""
         missing = set(super().uninitialized(self.own(names)))
-        questions = {task: {"names": own} for task, own in self._by_task(names).items()}
-        for task, (found,) in self._ask_all("initialized", questions).items():
-            own = questions[task]["names"]
-            missing.update(name for name, has in zip(own, found, strict=True) if not has)
+        by_task = self._by_task(names)
+        requests = {task: rpc.AreInitialized(tuple(own)) for task, own in by_task.items()}
+        for task, reply in self._call_all(requests).items():
+            flags = zip(by_task[task], reply.flags, strict=True)
+            missing.update(name for name, is_initialized in flags if not is_initialized)
         return [name for name in names if name in missing]
 
     def read(self, names: Sequence[str]) -> list[Any]:
@@ -137,9 +143,9 @@ class ClusterState(ProcessState):
         by_task = self._by_task(names)
         own = self.own(names)
         values = dict(zip(own, super().read(own), strict=True))
-        questions = {task: {"names": wanted} for task, wanted in by_task.items()}
-        for task, found in self._ask_all("read", questions).items():
-            values.update(zip(by_task[task], found, strict=True))
+        requests = {task: rpc.ReadVariables(tuple(names)) for task, names in by_task.items()}
+        for task, reply in self._call_all(requests).items():
+            values.update(zip(by_task[task], reply.arrays, strict=True))
         return [values[name] for name in names]
 
     def put(self, name: str, value: Any) -> None:
@@ -148,7 +154,7 @@ class ClusterState(ProcessState):
         if task == HERE:
             super().put(name, value)
         else:
-            self._ask(task, "write", {"names": [name]}, [value])
+            self.call(task, rpc.WriteVariables((name,), arrays=[value]))
 
     def runner(
         self,
@@ -215,20 +221,15 @@ class ClusterState(ProcessState):
     def _save(
         self, task: str, path: Path, names: Mapping[str, str]
     ) -> Mapping[str, tuple[str, list[int]]]:
-        header = {"path": str(path.absolute()), "names": dict(names)}
-        found = self._ask(task, "save", header)
-        written: dict[str, tuple[str, list[int]]] = json.loads(bytes(found[0]))
-        return written
+        return self.call(task, rpc.SaveVariables(str(path.absolute()), dict(names))).tensors
 
     def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
         """Lets the tasks that hold variables restore them from a checkpoint."""
-        by_task: dict[str, dict[str, Any]] = {}
-        for name, part in parts.items():
-            if task := self._task_of(name):
-                by_task.setdefault(task, {})[name] = asdict(part)
-        for task, wanted in by_task.items():
-            self._ask(task, "restore", {"path": os.path.abspath(path), "parts": wanted})
-        return {name for wanted in by_task.values() for name in wanted}
+        by_task = self._by_task(parts)
+        for task, names in by_task.items():
+            slices = {name: parts[name] for name in names}
+            self.call(task, rpc.RestoreVariables(os.path.abspath(path), slices))
+        return {name for names in by_task.values() for name in names}
 
     def _task_of(self, name: str) -> str:
         op = self.graph.find_operation(name)
@@ -248,22 +249,19 @@ class ClusterState(ProcessState):
                 found.setdefault(task, []).append(name)
         return found
 
-    def _ask(
-        self, task: str, question: str, header: dict[str, Any], arrays: Sequence[Any] = ()
-    ) -> list[Any]:
-        return self._ask_all(question, {task: header}, arrays)[task]
+    def call(self, task: str, request: rpc.Request[rpc.R]) -> rpc.R:
+        """Sends a request to a task, and returns the reply."""
+        return self._call_all({task: request})[task]
 
-    def _ask_all(
-        self, question: str, headers: Mapping[str, dict[str, Any]], arrays: Sequence[Any] = ()
-    ) -> dict[str, list[Any]]:
+    def _call_all(self, requests: Mapping[str, rpc.Request[rpc.R]]) -> dict[str, rpc.R]:
         """Sends requests to several tasks concurrently, and returns the replies."""
-        if not headers:
+        if not requests:
             return {}
         with self.channels() as channel:
-            for task, header in headers.items():
-                channel(task).ask(question, header, arrays)
+            for task, request in requests.items():
+                channel(task).send(request)
             try:
-                return {task: channel(task).answer(self.raise_if_cancelled) for task in headers}
+                return {task: channel(task).receive(self.raise_if_cancelled) for task in requests}
             except OpError as error:
                 raise attributed(error, self.graph) from None
 
@@ -286,7 +284,7 @@ class ClusterRunner:
         worker: str | None = None,
     ) -> None:
         self._state = state
-        self._header = {} if worker is None else {"worker": worker}
+        self._worker = worker
         self.plan = plan
         constants = [
             t for t in plan.fetches if role_of(t.op) is Role.CONSTANT and t not in plan.feeds
@@ -321,59 +319,61 @@ class ClusterRunner:
         self,
         level: Sequence[Partition],
         values: dict[Any, Any],
-        channel: Callable[[str], Channel],
+        channel: Callable[[str], TaskChannel],
         trace: Trace | None,
     ) -> None:
-        asked: list[tuple[RemotePart, Channel]] = []
+        sent: list[tuple[RemotePart, TaskChannel]] = []
         started = time.time_ns()
         for part in level:
             if part.task == HERE:
                 continue
             remote, to = self._remote[part], channel(part.task)
-            remote.ask(to, values, self._header)
-            asked.append((remote, to))
+            remote.send(to, values, self._worker)
+            sent.append((remote, to))
         for part in level:
             if part.task == HERE:
                 own = self._own[part]
                 found = own.compute([values[tensor] for tensor in part.inputs], trace)
                 values.update(zip(part.outputs, found, strict=True))
 
-        def answer(remote: RemotePart, to: Channel) -> None:
-            remote.answer(to, values, self._state)
+        def receive(remote: RemotePart, to: TaskChannel) -> None:
+            remote.receive(to, values)
             if trace is not None:
                 trace.add(remote.last, remote.place, remote.label, started)
 
-        with_waits = len(asked) > 1 and any(remote.waits for remote, _ in asked)
-        failed = (_together if with_waits else _in_turn)(answer, asked)
+        may_block = len(sent) > 1 and any(remote.waits for remote, _ in sent)
+        failed = (_concurrently if may_block else _in_turn)(receive, sent)
         if failed:
             self._state.raise_if_cancelled()
             raise attributed(failed[0], self._state.graph)
 
 
 def _in_turn(
-    answer: Callable[[RemotePart, Channel], None], asked: Sequence[tuple[RemotePart, Channel]]
+    receive: Callable[[RemotePart, TaskChannel], None],
+    sent: Sequence[tuple[RemotePart, TaskChannel]],
 ) -> list[OpError]:
     """Waits for all replies; returns the errors among them."""
     failed: list[OpError] = []
-    for remote, to in asked:
+    for remote, to in sent:
         try:
-            answer(remote, to)
+            receive(remote, to)
         except OpError as error:
             failed.append(error)
     return failed
 
 
-def _together(
-    answer: Callable[[RemotePart, Channel], None], asked: Sequence[tuple[RemotePart, Channel]]
+def _concurrently(
+    receive: Callable[[RemotePart, TaskChannel], None],
+    sent: Sequence[tuple[RemotePart, TaskChannel]],
 ) -> list[OpError]:
     """Like `_in_turn`, but cancels the rest, which may block for ever, when one fails."""
-    with ThreadPoolExecutor(len(asked)) as pool:
-        answers = [pool.submit(answer, remote, to) for remote, to in asked]
-        if any(each.exception() for each in wait(answers, None, FIRST_EXCEPTION).done):
-            for _, to in asked:
+    with ThreadPoolExecutor(len(sent)) as pool:
+        replies = [pool.submit(receive, remote, to) for remote, to in sent]
+        if any(each.exception() for each in wait(replies, None, FIRST_EXCEPTION).done):
+            for _, to in sent:
                 to.close()
-        errors = [error for each in answers if isinstance(error := each.exception(), OpError)]
-        for each in answers:
+        errors = [error for each in replies if isinstance(error := each.exception(), OpError)]
+        for each in replies:
             if not isinstance(each.exception(), OpError):
                 each.result()
     return sorted(errors, key=lambda error: isinstance(error, CancelledError))
@@ -417,26 +417,27 @@ class RemotePart:
         self._known = -1
         self._name = ""
 
-    def named(self, channel: Channel) -> str:
+    def named(self, channel: TaskChannel) -> str:
         """The task's name for it; sends the graph if the task does not have it."""
         generation = self._state.cluster.generation
         if self._known != generation:
             begun = self._state.begun
             fresh = [name for name in self._random if name not in begun]
-            watch = self._state.raise_if_cancelled
-            self._name = channel.program(self._graph, fresh, watch)
+            request = load_request(self._graph, fresh)
+            channel.call(request, self._state.raise_if_cancelled)
+            self._name = request.name
             begun.update(fresh)
             self._known = generation
         return self._name
 
-    def ask(self, channel: Channel, values: dict[Any, Any], header: Mapping[str, Any]) -> None:
-        """Sends a request to run it."""
+    def send(self, channel: TaskChannel, values: dict[Any, Any], worker: str | None) -> None:
+        """Sends a request to run it; `worker` is that of a training step."""
         arrays = [np.asarray(values[tensor]) for tensor in self.takes]
-        channel.ask("run", {**header, "programs": [self.named(channel)]}, arrays)
+        channel.send(rpc.RunPrograms((self.named(channel),), worker, arrays=arrays))
 
-    def answer(self, channel: Channel, values: dict[Any, Any], state: ProcessState) -> None:
+    def receive(self, channel: TaskChannel, values: dict[Any, Any]) -> None:
         """Waits for its outputs."""
-        found = channel.answer(state.raise_if_cancelled)
+        found = channel.receive(self._state.raise_if_cancelled).arrays
         values.update(zip(self.gives, found, strict=True))
 
 

@@ -17,9 +17,9 @@ class Membership:
 
     def __init__(self) -> None:
         self._holders: dict[str, str] = {}
-        self._heard: dict[str, float] = {}
+        self._last_heartbeat: dict[str, float] = {}
 
-    def heard(self, name: str, process: str, now: float) -> float | None:
+    def heartbeat(self, name: str, process: str, now: float) -> float | None:
         """Handles a heartbeat.
 
         Args:
@@ -31,18 +31,18 @@ class Membership:
             None if the process holds the name, else the seconds since its holder's last heartbeat.
         """
         holder = self._holders.get(name, process)
-        silent = now - self._heard.get(name, now)
+        silent = now - self._last_heartbeat.get(name, now)
         if holder != process and silent < SILENT_SECS:
             return silent
         self._holders[name] = process
-        self._heard[name] = now
+        self._last_heartbeat[name] = now
         return None
 
     def silent(self, now: float) -> list[str]:
         """The tasks without recent heartbeats."""
-        return [name for name, heard in self._heard.items() if now - heard >= SILENT_SECS]
+        return [name for name, last in self._last_heartbeat.items() if now - last >= SILENT_SECS]
 
     def left(self, name: str, process: str) -> None:
         """Releases the name of a process whose connection has closed."""
         if self._holders.get(name) == process:
-            del self._holders[name], self._heard[name]
+            del self._holders[name], self._last_heartbeat[name]

@@ -113,7 +113,7 @@ def partition_by_task(
     for op in ops:
         tasks[op] = task_of(op)
         if role_of(op) is Role.NO_OP:
-            # What only waits does so where what it waits for is, or here: one exchange less.
+            # A no-op runs on the task that it waits for, or else here: this saves a round trip.
             waited = {tasks[earlier] for earlier in before[op]}
             tasks[op] = waited.pop() if len(waited) == 1 else HERE
     levels = _levels(ops, tasks, before)
@@ -149,11 +149,11 @@ def _levels(
                 (levels[later] - int(tasks[later] != HERE) for later in after[op]),
                 default=max(levels[op], last),
             )
-    _put_off_reads(levels, tasks, after)
+    _delay_reads(levels, tasks, after)
     return levels
 
 
-def _put_off_reads(
+def _delay_reads(
     levels: dict[Operation, int],
     tasks: dict[Operation, str],
     after: dict[Operation, list[Operation]],
@@ -170,9 +170,6 @@ def _put_off_reads(
             )
             places = [at for at in range(level, latest + 1) if (tasks[op], at) in works]
             levels[op] = max(places, default=level)
-
-
-_READ = "ReadVariableOp"
 
 
 def _connect(

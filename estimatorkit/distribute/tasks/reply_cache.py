@@ -25,48 +25,48 @@ class ReplyCache:
     def __init__(self) -> None:
         self.kept: dict[str, Any] = {}
         self._number = 0
-        self._answer: Any = None
-        self._working = False
+        self._reply: Any = None
+        self._is_executing = False
         self._changed = threading.Condition()
 
-    def answer(self, number: int, work: Callable[[], Any]) -> Any:
-        """Returns the cached reply to a request, or computes it.
+    def execute_once(self, number: int, execute: Callable[[], Any]) -> Any:
+        """Returns the cached reply to a request, or executes it.
 
         Args:
             number: the request's number.
-            work: computes the reply; on an exception nothing is cached.
+            execute: computes the reply; on an exception nothing is cached.
 
         Raises:
             AbortedError: earlier requests are missing, or it is older than the last one.
         """
         with self._changed:
-            while self._working and number == self._number:
+            while self._is_executing and number == self._number:
                 self._changed.wait()
             if number == self._number:
-                return self._answer
-            if number != self._number + 1 or self._working:
+                return self._reply
+            if number != self._number + 1 or self._is_executing:
                 raise AbortedError(
                     None, None, f"Request {number} arrived after request {self._number}."
                 )
-            self._number, self._working = number, True
+            self._number, self._is_executing = number, True
         try:
-            found = work()
+            reply = execute()
         except BaseException:
             with self._changed:
-                self._number, self._working = number - 1, False
+                self._number, self._is_executing = number - 1, False
                 self._changed.notify_all()
             raise
         with self._changed:
-            self._answer, self._working = found, False
+            self._reply, self._is_executing = reply, False
             self._changed.notify_all()
-        return found
+        return reply
 
 
 class Channels:
     """The reply caches of a task's channels, by name."""
 
     def __init__(self) -> None:
-        self._answers: dict[bytes, ReplyCache] = {}
+        self._caches: dict[bytes, ReplyCache] = {}
         self._streams: Counter[bytes] = Counter()
         self._kept_until: dict[bytes, float] = {}
         self._lock = threading.Lock()
@@ -75,7 +75,7 @@ class Channels:
         """Opens a stream: the first of a channel, or one that resumes it."""
         with self._lock:
             self._streams[channel] += 1
-            return self._answers.setdefault(channel, ReplyCache())
+            return self._caches.setdefault(channel, ReplyCache())
 
     def closed(self, channel: bytes) -> None:
         """Drops a channel whose stream was closed normally."""
@@ -83,7 +83,7 @@ class Channels:
             self._forget(channel)
 
     def broke(self, channel: bytes, kept_until: float) -> None:
-        """Records a broken stream; returns the deadline for resuming it."""
+        """Records a broken stream, and the deadline for resuming it."""
         with self._lock:
             self._streams[channel] -= 1
             self._kept_until[channel] = kept_until
@@ -94,17 +94,17 @@ class Channels:
             broken = {each for each in self._kept_until if self._streams[each] <= 0}
             for channel in list(self._kept_until):
                 if channel not in broken:
-                    del self._kept_until[channel]  # taken up
+                    del self._kept_until[channel]  # resumed
                 elif self._kept_until[channel] <= now:
                     self._forget(channel)
             return bool(self._kept_until)
 
     def _forget(self, channel: bytes) -> None:
-        for each in (self._answers, self._streams, self._kept_until):
+        for each in (self._caches, self._streams, self._kept_until):
             each.pop(channel, None)
 
     def __contains__(self, channel: bytes) -> bool:
-        return channel in self._answers
+        return channel in self._caches
 
     def __len__(self) -> int:
-        return len(self._answers)
+        return len(self._caches)

@@ -119,7 +119,7 @@ class RowMessages:
         return known[key]
 
     def received(self, found: Sequence[Any]) -> list[Any]:
-        """The values of `gives`, of the arrays that came back for what was `sent` last."""
+        """The values of `gives`, from the reply to what was `sent` last."""
         values = []
         for tensor, value in zip(self._gives, found, strict=True):
             if tensor in self._places:
@@ -131,7 +131,7 @@ class RowMessages:
 
 
 _SUMMED = (np.dtype(np.float32), np.dtype(np.float64))
-"""Gradients in 16 bits are summed by the task, in 32."""
+"""Gradients of 16 bits are summed by the task, in 32 bits."""
 
 
 def _is_ids(tensor: Tensor) -> bool:

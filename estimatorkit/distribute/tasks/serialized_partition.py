@@ -108,7 +108,7 @@ class SerializedPartition:
         with graph.as_default():
             import_graph_def(graph_def, name="", trusted=True)
         for name, op in _with_functions(graph.get_operations()):
-            if name in self.sources:  # a placeholder was made by nobody
+            if name in self.sources:  # placeholders have no source
                 op.source = SourceLine(*self.sources[name])
         placeholders = graph_def.node[: len(self.inputs)]
         fed = [graph.get_tensor_by_name(f"{node.name}:0") for node in placeholders]

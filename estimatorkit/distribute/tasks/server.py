@@ -19,7 +19,7 @@ from estimatorkit.distribute.launch.launchers import LocalLauncher
 from estimatorkit.distribute.tasks.task_cluster import (
     WAIT_SECS,
     TaskCluster,
-    names_of,
+    addresses_of,
     serve_target,
     stop_serving,
 )
@@ -90,7 +90,7 @@ class Server:
         self._task = task_name(job, index)
         self._address = cluster.task_address(job, index)
         self._wait_secs = wait_secs
-        self._service: Any = None
+        self._endpoint: Any = None
         self._tasks: TaskCluster
         self._target = ""
         if start:
@@ -127,11 +127,10 @@ class Server:
             self._target = open_target()
             return
         share_processors(self._cluster, self._address)
-        held = ResourceStore()
-        about = {"cluster": self._cluster.as_dict()}
-        self._service = bound_service(self._address, self._task, held, about)
-        self._tasks = TaskCluster(names_of(self._cluster), HERE, self._task, self._wait_secs)
-        self._target = serve_target(self._address, Target(held, self._tasks))
+        store, addresses = ResourceStore(), addresses_of(self._cluster)
+        self._endpoint = bound_endpoint(self._address, self._task, store, addresses)
+        self._tasks = TaskCluster(addresses, HERE, self._task, self._wait_secs)
+        self._target = serve_target(self._address, Target(store, self._tasks))
 
     def join(self) -> NoReturn:
         """Blocks for ever; the server ends with its process."""
@@ -140,9 +139,9 @@ class Server:
 
     def stop(self) -> None:
         """Stops serving. Not in TensorFlow, whose servers end with their process."""
-        if self._service is not None:
-            self._tasks.close()  # the others may be of this process, and stop next
-            self._service.stop()
+        if self._endpoint is not None:
+            self._tasks.close()  # other servers of this process may stop next
+            self._endpoint.stop()
             stop_serving(self._target)
 
 
@@ -172,27 +171,37 @@ def create_local_cluster(
     return workers, [Server(cluster, "ps", index, protocol, ps_config) for index in range(num_ps)]
 
 
-def bound_service(
+def bound_endpoint(
     address: str,
     task: str,
-    held: ResourceStore,
-    about: Mapping[str, Any],
+    store: ResourceStore,
+    addresses: Mapping[str, str],
     folder: str | None = None,
 ) -> Any:
-    """A `TaskService` at an address; retries for a while if it is in use.
+    """A `TaskEndpoint` at an address; retries for a while if it is in use.
+
+    Args:
+        address: `host:port`.
+        task: the task's name.
+        store: its variables, tables and queues.
+        addresses: `host:port` of the cluster's tasks, by name.
+        folder: where checkpoints are written; any if None.
 
     Raises:
         UnavailableError: the address cannot be bound.
         ValueError: others reach it, and traffic would not be encrypted (see `tls`).
     """
+    from estimatorkit.distribute.tasks.task_endpoint import TaskEndpoint
     from estimatorkit.distribute.tasks.task_service import TaskService
-
-    def served() -> TaskService:
-        check_free(address)
-        return TaskService(address, task, held, cluster_token(), about, found, folder)
 
     found = identity()
     check_encrypted(address, task, found is not None)
+    service = TaskService(task, store, folder)
+
+    def served() -> TaskEndpoint:
+        check_free(address)
+        return TaskEndpoint(address, service, addresses, cluster_token(), found)
+
     try:
         return keep_trying(served, LISTEN_SECS)
     except OSError as error:

@@ -12,23 +12,20 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from estimatorkit.core.errors import (
     CANCELLED,
     AbortedError,
     CancelledError,
+    FailedPreconditionError,
     OpError,
     UnauthenticatedError,
     UnavailableError,
-    exception_type_from_error_code,
 )
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.array_messages import LARGE, SCHEMA, BrokenMessage, receive, send
 from estimatorkit.distribute.tasks.arrow import flight, pa
-from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.shared_memory import SharedMemory, aligned
-from estimatorkit.distribute.tasks.task_program import part_header, program_name
-from estimatorkit.distribute.tasks.task_service import AUTHORIZATION, RECONNECT_SECS
+from estimatorkit.distribute.tasks.task_endpoint import AUTHORIZATION, RECONNECT_SECS
 from estimatorkit.distribute.tls import check_encrypted, identity
 
 _BROKEN = (
@@ -38,19 +35,20 @@ _BROKEN = (
     flight.FlightTimedOutError,
     pa.ArrowException,
     BrokenMessage,
+    rpc.MalformedMessage,
     OSError,  # a write to a stream that the server has ended
     StopIteration,
 )
-"""What a connection that is gone raises."""
+"""Errors of a broken connection."""
 
 _ATTEMPTS = 20
-"""How often a question is asked again: the last ten times a second lies between."""
+"""How often a request is retried; the last ten times after a second."""
 
 _OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
-    # A host that is gone without a word is noticed; a process that is stopped for a minute is not.
+    # Dead hosts are noticed, processes that are stopped for a minute are not.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 90_000),
 ]
@@ -61,13 +59,18 @@ class TaskChannel:
 
     Args:
         connection: the connection to the task.
+
+    Attributes:
+        handshake: the task's description of itself.
     """
+
+    handshake: rpc.Handshake
 
     def __init__(self, connection: TaskConnection) -> None:
         self.connection = connection
         self._name = uuid.uuid4().bytes
-        self._numbers = itertools.count(1)
-        self._asked: tuple[dict[str, Any], Sequence[Any]] = ({}, ())
+        self._number = 0
+        self._request: rpc.Request[Any] | None = None
         self._broken: Exception | None = None
         self._is_closed = False
         self._may_share = True
@@ -80,30 +83,89 @@ class TaskChannel:
         descriptor = flight.FlightDescriptor.for_command(self._name)
         self._writer, self._reader = self.connection.exchange(descriptor)
         try:
-            with contextlib.suppress(OSError):  # the server has ended the stream: reading says why
+            with contextlib.suppress(OSError):  # the server has ended the stream: reading tells why
                 self._writer.begin(SCHEMA)
-            self.about, _ = receive(self._reader.read_chunk)
-        except _BROKEN:
-            self.end()  # else Arrow would complain of it by itself
+            header, arrays, _ = receive(self._reader.read_chunk)
+            self.handshake = self._understood(header, arrays)
+        except (*_BROKEN, FailedPreconditionError):
+            self.end()  # else Arrow logs an error
             raise
 
-    def ask(
-        self,
-        question: str,
-        header: dict[str, Any],
-        arrays: Sequence[Any] = (),
-        borrowed: bool = False,
-    ) -> None:
-        """Sends a request (see `task_protocols.Channel`)."""
-        self._asked = {**header, "ask": question, "number": next(self._numbers)}, arrays
-        if borrowed:
-            self._asked[0]["borrowed"] = True
+    def _understood(self, header: bytes, arrays: Sequence[Any]) -> rpc.Handshake:
         try:
-            send(self._writer, *self._asked, area=self._outbox if borrowed else None)
-        except _BROKEN as error:
-            self._broken = error  # `answer` takes it up
+            handshake = rpc.decode(header, arrays, rpc.Handshake)
+        except rpc.MalformedMessage:
+            handshake = None
+        if handshake is None or handshake.version != rpc.VERSION:
+            raise FailedPreconditionError.explained(
+                f"{self.connection.task} runs another version of this package",
+                expected=rpc.VERSION,
+                received="unknown" if handshake is None else handshake.version,
+                hint="install the same version on every host of the cluster",
+            )
+        return handshake
 
-    def _share(self, sent: Sequence[Any], received: Sequence[Any]) -> None:
+    def send(self, request: rpc.Request[Any]) -> None:
+        """Sends a request; `receive` must be called before the next."""
+        self._request = request
+        self._number += 1
+        try:
+            self._write(request, self._outbox if request.zero_copy else None)
+        except _BROKEN as error:
+            self._broken = error  # `receive` reconnects
+
+    def _write(self, request: rpc.Request[Any], area: SharedMemory | None = None) -> None:
+        send(self._writer, rpc.encode(request), request.arrays, area, self._number)
+
+    def call(
+        self, request: rpc.Request[rpc.R], raise_if_cancelled: Callable[[], None] | None = None
+    ) -> rpc.R:
+        """Sends a request and waits for the reply (see `receive`)."""
+        self.send(request)
+        reply: rpc.R = self.receive(raise_if_cancelled)
+        return reply
+
+    def receive(self, raise_if_cancelled: Callable[[], None] | None = None) -> Any:
+        """Waits for the reply, of the class that the request declares.
+
+        Args:
+            raise_if_cancelled: called while reconnecting; may raise to cancel.
+
+        Raises:
+            OpError: the task's error; `AbortedError` if the task has lost its state,
+                `UnavailableError` if it is unreachable.
+        """
+        request, self._request = self._request, None
+        if request is None:
+            raise RuntimeError("a reply was awaited, but no request was sent")
+        kind: Any = type(request)
+        expected = rpc.reply_type(kind), rpc.Failure
+        was_broken: Exception | None = None
+        for attempt in itertools.count():
+            if self._broken is not None:
+                was_broken, self._broken = self._broken, None
+                if attempt > _ATTEMPTS:  # it is not the connection
+                    self.connection.drop()
+                    raise self.connection.unavailable(was_broken) from was_broken
+                self._reconnect(request, was_broken, raise_if_cancelled)
+                time.sleep(min(1.0, 0.01 * (attempt - 1) ** 2))
+            try:
+                header, arrays, _ = receive(self._reader.read_chunk, self._inbox)
+                reply = rpc.decode(header, arrays, *expected)
+                break
+            except _BROKEN as error:
+                self._broken = error
+        if not isinstance(reply, rpc.Failure):
+            if self._may_share and request.zero_copy:
+                self._share_memory(request.arrays, reply.arrays)
+            return reply
+        if reply.state_lost:
+            self.connection.drop()
+        if reply.code == CANCELLED and was_broken is not None:  # the wait ended with the stream
+            raise self.connection.unavailable(was_broken) from was_broken
+        raise reply.error()
+
+    def _share_memory(self, sent: Sequence[Any], received: Sequence[Any]) -> None:
         """Allocates shared memory for messages like these, if both processes can share memory."""
         sizes = [sum(_area_size(each) for each in arrays) for arrays in (sent, received)]
         if sizes[0] <= self._room[0] and sizes[1] <= self._room[1]:
@@ -114,59 +176,24 @@ class TaskChannel:
         try:
             for size in sizes:
                 areas.append(SharedMemory.make(max(size, 1)))
-            self.ask("share", {"areas": [(each.name, each.secret) for each in areas]})
-            (is_open,) = self.answer()
-        except OSError:  # no room in memory: by TCP, then
+            outbox, inbox = areas
+            names = (outbox.name, outbox.secret), (inbox.name, inbox.secret)
+            is_open = self.call(rpc.OpenSharedMemory(names)).is_open
+        except OSError:  # not enough memory: send by TCP
             return
         finally:
             for area in areas:
                 area.unlink()
-        if is_open.all():
-            self._outbox, self._inbox = areas
+        if is_open:
+            self._outbox, self._inbox = outbox, inbox
             self._room, self._may_share = sizes, True
 
-    def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
-        """Waits for the reply (see `task_protocols.Channel`)."""
-        was_broken: Exception | None = None
-        for attempt in itertools.count():
-            if self._broken is not None:
-                was_broken, self._broken = self._broken, None
-                if attempt > _ATTEMPTS:  # it is not the connection
-                    self.connection.drop()
-                    raise self.connection.unavailable(was_broken) from was_broken
-                self._take_up(was_broken, raise_if_over)
-                time.sleep(min(1.0, 0.01 * (attempt - 1) ** 2))
-            try:
-                header, arrays = receive(self._reader.read_chunk, self._inbox)
-                break
-            except _BROKEN as error:
-                self._broken = error
-        asked, self._asked = self._asked, ({}, ())
-        if "error" not in header:
-            if self._may_share and asked[0].get("borrowed"):
-                self._share(asked[1], arrays)
-            return arrays
-        code, message, name = header["error"]
-        if header.get("is_lost"):
-            self.connection.drop()
-        if code == CANCELLED and was_broken is not None:  # the wait has ended with the stream
-            raise self.connection.unavailable(was_broken) from was_broken
-        raise exception_type_from_error_code(code)(None, name, message)
-
-    def program(
+    def _reconnect(
         self,
-        graph: SerializedPartition,
-        fresh: Sequence[str] = (),
-        raise_if_over: Callable[[], None] | None = None,
-    ) -> str:
-        """Sends a graph to the task (see `task_protocols.Channel`)."""
-        name = program_name(graph)
-        header = {"program": name, "part": part_header(graph), "fresh": list(fresh)}
-        self.ask("program", header, [np.frombuffer(graph.graph_def, np.uint8)])
-        self.answer(raise_if_over)
-        return name
-
-    def _take_up(self, error: Exception, raise_if_over: Callable[[], None] | None) -> None:
+        request: rpc.Request[Any],
+        error: Exception,
+        raise_if_cancelled: Callable[[], None] | None,
+    ) -> None:
         """Reconnects to the same process, and sends the request again.
 
         Raises:
@@ -174,32 +201,33 @@ class TaskChannel:
             CancelledError: the channel is closed.
             UnavailableError: the task is unreachable, or has dropped this channel.
         """
-        before = self.about["incarnation"]
+        before = self.handshake.incarnation
         deadline = time.monotonic() + RECONNECT_SECS
         while True:
             try:
-                self._raise_if_over(raise_if_over)
+                self._raise_if_cancelled(raise_if_cancelled)
                 with contextlib.suppress(*_BROKEN):
                     self._writer.close()
                 self._open()
-                self._raise_if_over(raise_if_over)  # whoever closed it may have closed the old one
-                if self.about["incarnation"] != before:
+                # Whoever closed the channel may have closed the old stream.
+                self._raise_if_cancelled(raise_if_cancelled)
+                if self.handshake.incarnation != before:
                     raise self.connection.lost() from error
-                if not self.about["is_known"]:
+                if not self.handshake.is_resumed:
                     break
-                send(self._writer, *self._asked)
+                self._write(request)
                 return
             except _BROKEN:
-                self.connection.raise_if_over()
+                self.connection.raise_if_cancelled()
                 if time.monotonic() > deadline:
                     break
             time.sleep(0.1)
         self.connection.drop()
         raise self.connection.unavailable(error) from error
 
-    def _raise_if_over(self, raise_if_over: Callable[[], None] | None) -> None:
-        if raise_if_over is not None:
-            raise_if_over()
+    def _raise_if_cancelled(self, raise_if_cancelled: Callable[[], None] | None) -> None:
+        if raise_if_cancelled is not None:
+            raise_if_cancelled()
         if self._is_closed:
             self._reader.cancel()
             raise CancelledError(None, None, "Step was cancelled.")
@@ -231,7 +259,7 @@ class TaskConnection:
         task: the task's name, for messages.
         token: the cluster's token.
         drop: called when the task is unreachable, or has lost its state.
-        raise_if_over: called between reconnection attempts; may raise to cancel.
+        raise_if_cancelled: called between reconnection attempts; may raise to cancel.
     """
 
     def __init__(
@@ -240,12 +268,12 @@ class TaskConnection:
         task: str,
         token: str,
         drop: Callable[[], None] = lambda: None,
-        raise_if_over: Callable[[], None] = lambda: None,
+        raise_if_cancelled: Callable[[], None] = lambda: None,
     ) -> None:
         self.task = task
         self.drop = drop
-        self.raise_if_over = raise_if_over
-        self._address = address
+        self.raise_if_cancelled = raise_if_cancelled
+        self.address = address
         found = identity()
         check_encrypted(address, task, found is not None)
         if found is None:
@@ -283,11 +311,11 @@ class TaskConnection:
             opened = TaskChannel(self)
         except flight.FlightUnauthenticatedError as error:
             raise UnauthenticatedError(
-                None, None, f"{self.task} at {self._address}: {error}"
+                None, None, f"{self.task} at {self.address}: {error}"
             ) from None
         except _BROKEN as error:
             raise self.unavailable(error) from error
-        incarnation = opened.about["incarnation"]
+        incarnation = opened.handshake.incarnation
         self._incarnation = self._incarnation or incarnation
         if incarnation != self._incarnation:
             opened.end()
@@ -312,7 +340,7 @@ class TaskConnection:
         why = (str(error) or repr(error)).splitlines()[0]
         return UnavailableError.explained(
             f"{self.task} cannot be reached",
-            received=f"{self._address}: {why}",
+            received=f"{self.address}: {why}",
             hint="is its process running, and is the address correct?",
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -19,6 +18,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.graph import Graph
 from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer, task_name
@@ -31,17 +31,16 @@ from estimatorkit.runtime.xla.placement import Placer
 _logger = logging.getLogger("estimatorkit")
 
 WAIT_SECS = 7200.0
-"""How long a session waits for a task that is not there yet, as TensorFlow's RunConfig says."""
+"""How long a session waits for a task that has not started, as TensorFlow's RunConfig says."""
 
-"""What a step hears that waits for something at the end of the training."""
+_LOG_SECS = 30.0
+_POLL_SECS = 0.2
+_TAKEN_SECS = 10.0
+"""How long to wait for a heartbeat of the process that holds this one's name: it may be dead."""
 
-_TELL_SECS = 30.0
-_LOOK_SECS = 0.2
-_PROOF_SECS = 10.0
 
-
-def names_of(cluster: ClusterSpec) -> dict[str, str]:
-    """The addresses of a cluster's tasks, by name."""
+def addresses_of(cluster: ClusterSpec) -> dict[str, str]:
+    """`host:port` of a cluster's tasks, by name."""
     return {
         task_name(job, index): cluster.task_address(job, index)
         for job in cluster.jobs
@@ -50,7 +49,7 @@ def names_of(cluster: ClusterSpec) -> dict[str, str]:
 
 
 class TaskCluster:
-    """The tasks of a session's cluster (`distribute.tasks.task_protocols.Tasks`).
+    """The tasks of a session's cluster.
 
     Args:
         addresses: `host:port` of the tasks, by name.
@@ -58,6 +57,10 @@ class TaskCluster:
         own: the name of this process's task, or None.
         wait_secs: how long to wait for a task that has not started yet.
         bound: the most steps this process may be ahead of the slowest worker; None for no bound.
+
+    Attributes:
+        worker: this process's name as a worker.
+        generation: increases whenever a task may have been restarted.
     """
 
     def __init__(
@@ -74,12 +77,12 @@ class TaskCluster:
         self._own = own
         self._wait_secs = wait_secs
         self.worker = own or f"client {uuid.uuid4().hex}"
-        self._member = self.worker, uuid.uuid4().hex
+        self._process = uuid.uuid4().hex
         self.bound = bound
-        self.dealer: str | None = None
-        """The task that gives out units of data (see `dealing`); None where each process does."""
-        self.raise_if_over: Callable[[], None] = lambda: None
-        """Called while a task is waited for; what it raises ends the waiting."""
+        self.shard_server: str | None = None
+        """The task with the queues of `dynamic_sharding`; None if each process reads all shards."""
+        self.raise_if_cancelled: Callable[[], None] = lambda: None
+        """Called while waiting for a task; may raise to cancel."""
         self.generation = 0
         self._connections: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -92,19 +95,19 @@ class TaskCluster:
         """The loop of many steps on these tasks."""
         return ClusterLoop(state, spec)
 
-    def channel(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Any:
+    def channel(self, task: str, raise_if_cancelled: Callable[[], None] | None = None) -> Any:
         """Acquires a channel to a task, waiting until it has started.
 
         Args:
             task: its name.
-            raise_if_over: called while waiting; may raise to cancel.
+            raise_if_cancelled: called while waiting; may raise to cancel.
 
         Raises:
             DeadlineExceededError: it did not start in time.
             UnavailableError: it is no longer reachable.
             UnauthenticatedError: it has another token.
         """
-        return self._connection(task, raise_if_over).channel()
+        return self._connection(task, raise_if_cancelled).channel()
 
     def give_back(self, task: str, channel: Any) -> None:
         """Returns a working channel to the pool."""
@@ -113,7 +116,7 @@ class TaskCluster:
     def clear(self) -> None:
         """Clears the shared resources of the other tasks."""
         for task in self._others():
-            self._ask(task, "clear", {})
+            self._call(task, rpc.ClearResources())
 
     def renew(self) -> None:
         """Closes all connections, as tasks may have been restarted."""
@@ -128,39 +131,41 @@ class TaskCluster:
         for connection in connections:
             connection.close()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Resets the state of the other tasks, for a common restart."""
         for task in self._others():
-            self._ask(task, "forget", {})
+            self._call(task, rpc.ResetTask())
         self.renew()
 
-    def tell(self, **news: Any) -> dict[str, dict[str, Any]]:
-        """Sends training status to the other tasks, and returns theirs.
+    def heartbeat(self, **changes: Any) -> dict[str, rpc.TrainingStatus]:
+        """Sends a heartbeat to the other tasks, and returns the training's status on each.
+
+        Args:
+            **changes: of the status (see `rpc.Heartbeat`).
 
         Raises:
             FailedPreconditionError: another process has joined as this task.
         """
         began = time.monotonic()
         while True:
-            told = {task: self._status(task, news) for task in self._others()}
-            silent = [each["taken"] for each in told.values() if "taken" in each]
-            if not silent:
-                return told
-            # One whose process was killed is not heard from again.
-            if _PROOF_SECS < time.monotonic() - began > min(silent):
+            found = {task: self._status(task, changes) for task in self._others()}
+            taken = [secs for each in found.values() if (secs := each.name_taken_secs) is not None]
+            if not taken:
+                return found
+            if _TAKEN_SECS < time.monotonic() - began > min(taken):
                 raise _taken(self.worker)
-            self.raise_if_over()
-            time.sleep(_LOOK_SECS)
+            self.raise_if_cancelled()
+            time.sleep(_POLL_SECS)
 
-    def tell_if_there(self, **news: Any) -> None:
-        """Sends training status to the tasks that are reachable now."""
+    def heartbeat_reachable(self, **changes: Any) -> None:
+        """Like `heartbeat`, to the tasks that are reachable now."""
 
         def give_up() -> None:
             raise UnavailableError(None, None, "The task is not reachable.")
 
         for task in self._others():
             with suppress(AbortedError, UnavailableError):
-                self._status(task, news, give_up)
+                self._status(task, changes, give_up)
 
     def _others(self) -> list[str]:
         return [task for task in self._addresses if task != self._own]
@@ -168,34 +173,29 @@ class TaskCluster:
     def _status(
         self,
         task: str,
-        news: Mapping[str, Any],
-        raise_if_over: Callable[[], None] | None = None,
-    ) -> dict[str, Any]:
-        header = {"tell": news, "member": self._member}
-        found: dict[str, Any] = json.loads(
-            bytes(self._ask(task, "status", header, raise_if_over)[0])
-        )
-        return found
+        changes: Mapping[str, Any],
+        raise_if_cancelled: Callable[[], None] | None = None,
+    ) -> rpc.TrainingStatus:
+        request = rpc.Heartbeat(self.worker, self._process, **changes)
+        return self._call(task, request, raise_if_cancelled)
 
-    def _ask(
+    def _call(
         self,
         task: str,
-        question: str,
-        header: dict[str, Any],
-        raise_if_over: Callable[[], None] | None = None,
-    ) -> list[Any]:
-        channel = self.channel(task, raise_if_over)
-        channel.ask(question, header)
-        found: list[Any] = channel.answer()
+        request: rpc.Request[rpc.R],
+        raise_if_cancelled: Callable[[], None] | None = None,
+    ) -> rpc.R:
+        channel = self.channel(task, raise_if_cancelled)
+        reply: rpc.R = channel.call(request)
         self.give_back(task, channel)
-        return found
+        return reply
 
-    def _connection(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Any:
+    def _connection(self, task: str, raise_if_cancelled: Callable[[], None] | None = None) -> Any:
         with self._lock:
             found = self._connections.get(task)
-        return found if found is not None else self._wait_for(task, raise_if_over)
+        return found if found is not None else self._wait_for(task, raise_if_cancelled)
 
-    def _wait_for(self, task: str, raise_if_over: Callable[[], None] | None) -> Any:
+    def _wait_for(self, task: str, raise_if_cancelled: Callable[[], None] | None) -> Any:
         from estimatorkit.distribute.tasks.task_channel import TaskConnection
 
         def drop() -> None:
@@ -204,9 +204,9 @@ class TaskCluster:
                     self.generation += 1
 
         connection = TaskConnection(
-            self._addresses[task], task, cluster_token(), drop, lambda: self.raise_if_over()
+            self._addresses[task], task, cluster_token(), drop, lambda: self.raise_if_cancelled()
         )
-        started = told = time.monotonic()
+        started = logged = time.monotonic()
         while True:
             try:
                 connection.give_back(connection.channel())
@@ -219,13 +219,13 @@ class TaskCluster:
                         received=error,
                         hint="start its process, or increase session_creation_timeout_secs",
                     ) from error
-                self.raise_if_over()
-                if raise_if_over is not None:
-                    raise_if_over()
-                if now - told > _TELL_SECS:
-                    told = now
+                self.raise_if_cancelled()
+                if raise_if_cancelled is not None:
+                    raise_if_cancelled()
+                if now - logged > _LOG_SECS:
+                    logged = now
                     _logger.warning("Waiting for %s at %s.", task, self._addresses[task])
-                time.sleep(_LOOK_SECS)
+                time.sleep(_POLL_SECS)
         with self._lock:
             return self._connections.setdefault(task, connection)
 
@@ -262,10 +262,10 @@ def open_server(name: str, wait_secs: float) -> Target:
     address = name.removeprefix("grpc://")
     if address in _served:
         return _served[address]
-    asking = TaskCluster({name: address}, HERE, None, wait_secs or WAIT_SECS)
-    channel = asking.channel(name)
-    about = channel.about
+    client = TaskCluster({name: address}, HERE, None, wait_secs or WAIT_SECS)
+    channel = client.channel(name)
+    handshake = channel.handshake
     channel.end()
-    asking.close()
-    cluster = TaskCluster(names_of(ClusterSpec(about["cluster"])), about["task"], None)
+    client.close()
+    cluster = TaskCluster(handshake.addresses, handshake.task, None)
     return Target(ResourceStore(), cluster, shared=False)

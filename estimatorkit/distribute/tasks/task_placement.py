@@ -26,7 +26,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop import attr_values
 
 HERE = ""
-"""The task that a session's own process is, or the process itself, if it is none."""
+"""The session's own process, whether or not it is a task."""
 
 
 def task_name(job: str, index: int) -> str:
@@ -66,7 +66,7 @@ class TaskPlacer:
             return self(op.inputs[0].op)
         places = self._places(op)
         if not places:
-            return self._asked(op)
+            return self._requested(op)
         if len(places) == 1:
             return next(iter(places))
         if any(True for _ in functions_held(op.attrs)):
@@ -86,12 +86,12 @@ class TaskPlacer:
 
     def _places(self, op: Operation) -> dict[str, Operation]:
         """The tasks of an operation's resources, with an example of each."""
-        places = {self._asked(each): each for each in holders(op)}
+        places = {self._requested(each): each for each in holders(op)}
         if is_of_this_process(op):
             places.setdefault(HERE, op)
         return places
 
-    def _asked(self, op: Operation) -> str:
+    def _requested(self, op: Operation) -> str:
         if not op.device:
             return self._default
         spec = DeviceSpec.from_string(op.device)
@@ -144,7 +144,7 @@ def _is_in_memory(value: Any) -> bool:
 
 
 _PLAIN = (str, bytes, int, float, np.ndarray, DType, TensorShape, GraphFunction)
-"""Those that need no closer look."""
+"""Types whose values are not checked further."""
 
 
 def readable_tensors(tensors: Collection[Tensor]) -> list[Tensor]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.distribute.tasks import rpc
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
@@ -45,7 +46,7 @@ class Program:
         self,
         arrays: Sequence[Any],
         kept: dict[str, Any],
-        over: Callable[[], None],
+        raise_if_cancelled: Callable[[], None],
         waits: list[Callable[[], None]],
     ) -> list[Any]:
         """Runs it, and returns the arrays to send back.
@@ -54,7 +55,7 @@ class Program:
             arrays: its inputs, except those in `kept`.
             kept: values from earlier partitions of the run, by tensor name; updated, and cleared by
                 the last partition.
-            over: called while waiting; may raise to cancel.
+            raise_if_cancelled: called while waiting; may raise to cancel.
             waits: receives functions that block until the inputs have been read.
         """
         given = dict(zip(self._given, arrays, strict=True))
@@ -63,7 +64,7 @@ class Program:
         if self._reads:
             found = self._state.read(self._reads)
         else:
-            with self._state.cancellation.watched(over):
+            with self._state.cancellation.watched(raise_if_cancelled):
                 found = self._runner.compute(fed, waits=waits)
         values = dict(zip(self._part.outputs, found, strict=True))
         if self._part.last:
@@ -89,27 +90,18 @@ def _numbers_read(
     return [handle.name for handle in handles] if are_numbers else []
 
 
-def program_name(part: SerializedPartition) -> str:
-    """A content hash as the name of a graph."""
+def load_request(part: SerializedPartition, fresh: Sequence[str]) -> rpc.LoadProgram:
+    """The request to load a partition, under a hash of its content as the program's name.
+
+    Args:
+        part: the partition.
+        fresh: the names of the random operations to reset.
+    """
+    header = replace(part, graph_def=b"")
     digest = hashlib.sha256(part.graph_def)
-    digest.update(repr((part.inputs, part.outputs, part.kept, part.sent, part.last)).encode())
-    digest.update(repr((part.targets, part.soft, part.optimize)).encode())
-    return digest.hexdigest()
+    digest.update(repr(replace(header, sources={})).encode())
+    graph = np.frombuffer(part.graph_def, np.uint8)
+    return rpc.LoadProgram(digest.hexdigest(), header, tuple(fresh), arrays=[graph])
 
 
-def part_header(part: SerializedPartition) -> dict[str, Any]:
-    """The fields of a partition except its graph, as JSON."""
-    names = [field.name for field in fields(part) if field.name != "graph_def"]
-    return {name: getattr(part, name) for name in names}
-
-
-def part_of(header: Mapping[str, Any], graph_def: bytes) -> SerializedPartition:
-    """Restores a partition from `part_header` and its graph."""
-    return SerializedPartition(graph_def, **{key: _tuple(value) for key, value in header.items()})
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-__all__ = ["Program", "part_header", "part_of", "program_name"]
+__all__ = ["Program", "load_request"]

@@ -207,10 +207,10 @@ class EvaluationListener(CheckpointSaverListener):
     def _evaluate(self, evaluation: SpecEvaluator) -> None:
         finished = evaluation.evaluate(self._estimator.latest_checkpoint())
         evaluation.export(is_final=False)
-        self.stop_reasons += told(self._hooks, finished)
+        self.stop_reasons += notify_hooks(self._hooks, finished)
 
 
-def told(hooks: Sequence[EvaluationHook], finished: FinishedEvaluation) -> list[str]:
+def notify_hooks(hooks: Sequence[EvaluationHook], finished: FinishedEvaluation) -> list[str]:
     """Notifies hooks of an evaluation; returns their reasons to stop."""
     reasons = [hook.after_evaluation(finished) for hook in hooks]
     return [reason for reason in reasons if reason is not None]
@@ -249,6 +249,8 @@ class _TruncationHook(SessionRunHook):
         logger.warning(
             "The evaluation %r takes %d batches, and its input has more: EvalSpec(steps=%d%s). "
             "steps=None takes all of them.",
-            *(self._spec.label, self._spec.steps, self._spec.steps),
+            self._spec.label,
+            self._spec.steps,
+            self._spec.steps,
             " is the default" if self._spec.steps == 100 else "",
         )

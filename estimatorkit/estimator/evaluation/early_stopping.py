@@ -156,17 +156,18 @@ class EarlyStopping(EvaluationHook):
 
     def end(self, session: Any) -> None:
         """Warns if there were too few evaluations to act on."""
-        heard, needed = len(self._evaluations), self._patience.evaluations
+        seen, needed = len(self._evaluations), self._patience.evaluations
         if self._store is None:
             logger.warning(
                 "EarlyStopping saw no evaluations: give it to "
                 "TrainSpec(hooks=[...]) of train_and_evaluate; Estimator.train does not evaluate."
             )
-        elif needed is not None and heard < needed and not self._warned:
+        elif needed is not None and seen < needed and not self._warned:
             logger.warning(
                 "EarlyStopping waits for %d evaluations without improvement, but saw %d: evaluate "
                 "more often, or lower the patience.",
-                *(needed, heard),
+                needed,
+                seen,
             )
 
     def _reason(self) -> str | None:
@@ -191,7 +192,11 @@ class EarlyStopping(EvaluationHook):
             logger.warning(
                 "EarlyStopping waits for %d evaluations without improvement, but there are at most "
                 "%d in %d steps: one every %d steps%s. It will not stop this training.",
-                *(patience, evaluations, max_steps, every, apart),
+                patience,
+                evaluations,
+                max_steps,
+                every,
+                apart,
             )
 
 
@@ -282,7 +287,9 @@ class BestCheckpoint:
             logger.warning(
                 "%s is about %s (%s) of the evaluation %r, not about %s: early stopping begins "
                 "anew.",
-                *(path, *watched, self._monitor),
+                path,
+                *watched,
+                self._monitor,
             )
             return None
         return best, evaluations

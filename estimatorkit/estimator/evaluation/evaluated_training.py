@@ -25,7 +25,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
     EvaluationListener,
     EvaluationSchedule,
     SpecEvaluator,
-    told,
+    notify_hooks,
 )
 from estimatorkit.estimator.evaluation.early_stopping import go_back_to
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
@@ -83,7 +83,8 @@ class EvaluatedRun:
         logger.info(
             "Training is already complete (%s); returning its results. To continue, raise "
             "max_steps; to evaluate again, remove %s.",
-            *(done.reason, os.path.join(self._model_dir, FILE)),
+            done.reason,
+            os.path.join(self._model_dir, FILE),
         )
         return {
             label: recorded_result(record, self._model_dir) for label, record in records.items()
@@ -104,7 +105,8 @@ class EvaluatedRun:
                 "Start train and evaluate loop. The evaluate will happen after every checkpoint. "
                 "Checkpoint frequency is determined based on RunConfig arguments: "
                 "save_checkpoints_steps %s or save_checkpoints_secs %s.",
-                *(config.save_checkpoints_steps, config.save_checkpoints_secs),
+                config.save_checkpoints_steps,
+                config.save_checkpoints_secs,
             )
             record = RecordHook(Completion(start, max_steps, None, ""), self._model_dir)
             listener = EvaluationListener(
@@ -160,7 +162,7 @@ class EvaluatedRun:
         reasons = []
         for evaluation in self.evaluations.values():
             if evaluation.finished is None or evaluation.finished.checkpoint_path != checkpoint:
-                reasons += told(self.hooks, evaluation.evaluate(checkpoint))
+                reasons += notify_hooks(self.hooks, evaluation.evaluate(checkpoint))
         return reasons
 
     def _best(self) -> str | None:
@@ -175,14 +177,14 @@ class EvaluatedRun:
 class RecordHook(SessionRunHook):
     """Records the start of training, and collects the reasons for stopping."""
 
-    def __init__(self, begun: Completion, model_dir: str) -> None:
-        self._begun = begun
+    def __init__(self, start: Completion, model_dir: str) -> None:
+        self._start = start
         self._model_dir = model_dir
         self.stop_reasons: list[str] = []
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Writes the record now that the folder exists and is locked."""
-        self._begun.write(self._model_dir)
+        self._start.write(self._model_dir)
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Keeps a reference to the loop's list, to which later reasons are appended."""

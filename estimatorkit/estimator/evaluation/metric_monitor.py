@@ -14,12 +14,36 @@ from estimatorkit.core.errors import did_you_mean, value_error
 Mode = Literal["auto", "min", "max"]
 
 _LOWER = (
-    *("loss", "error", "mse", "mae", "rmse", "mape", "perplexity", "entropy", "distance"),
-    *("deviance", "divergence", "false"),
+    "loss",
+    "error",
+    "mse",
+    "mae",
+    "rmse",
+    "mape",
+    "perplexity",
+    "entropy",
+    "distance",
+    "deviance",
+    "divergence",
+    "false",
 )
 _HIGHER = (
-    *("accuracy", "auc", "precision", "recall", "f1", "score", "iou", "bleu", "r2"),
-    *("correlation", "likelihood", "true", "top_k", "ndcg", "kappa", "sensitivity"),
+    "accuracy",
+    "auc",
+    "precision",
+    "recall",
+    "f1",
+    "score",
+    "iou",
+    "bleu",
+    "r2",
+    "correlation",
+    "likelihood",
+    "true",
+    "top_k",
+    "ndcg",
+    "kappa",
+    "sensitivity",
     "specificity",
 )
 

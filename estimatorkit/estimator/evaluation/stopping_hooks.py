@@ -130,7 +130,9 @@ class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
             logger.warning(
                 "Early stopping looks for %r in %s, but the evaluations write into %s: give the "
                 "hook eval_dir=estimator.eval_dir(name).",
-                *(self._monitor.metric, self._eval_dir, ", ".join(folders)),
+                self._monitor.metric,
+                self._eval_dir,
+                ", ".join(folders),
             )
         every = self._estimator.config.save_checkpoints_steps
         if self._patience is not None and every is not None and self._patience < every:
@@ -138,7 +140,9 @@ class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
                 "Early stopping waits for %d steps without improvement of %r, but evaluations are "
                 "%d steps apart (RunConfig.save_checkpoints_steps): the first that is no "
                 "improvement ends the training.",
-                *(self._patience, self._monitor.metric, every),
+                self._patience,
+                self._monitor.metric,
+                every,
             )
 
     def after_evaluation(self, evaluation: FinishedEvaluation) -> str | None:
@@ -241,7 +245,11 @@ def stop_if_higher_hook(
     return _threshold_hook(
         MetricMonitor(metric_name, "max"),
         threshold,
-        *(estimator, eval_dir, min_steps, run_every_secs, run_every_steps),
+        estimator,
+        eval_dir,
+        min_steps,
+        run_every_secs,
+        run_every_steps,
     )
 
 
@@ -260,7 +268,11 @@ def stop_if_lower_hook(
     return _threshold_hook(
         MetricMonitor(metric_name, "min"),
         threshold,
-        *(estimator, eval_dir, min_steps, run_every_secs, run_every_steps),
+        estimator,
+        eval_dir,
+        min_steps,
+        run_every_secs,
+        run_every_steps,
     )
 
 
@@ -283,7 +295,11 @@ def stop_if_no_increase_hook(
     return _no_improvement_hook(
         MetricMonitor(metric_name, "max"),
         max_steps_without_increase,
-        *(estimator, eval_dir, min_steps, run_every_secs, run_every_steps),
+        estimator,
+        eval_dir,
+        min_steps,
+        run_every_secs,
+        run_every_steps,
     )
 
 
@@ -306,7 +322,11 @@ def stop_if_no_decrease_hook(
     return _no_improvement_hook(
         MetricMonitor(metric_name, "min"),
         max_steps_without_decrease,
-        *(estimator, eval_dir, min_steps, run_every_secs, run_every_steps),
+        estimator,
+        eval_dir,
+        min_steps,
+        run_every_secs,
+        run_every_steps,
     )
 
 

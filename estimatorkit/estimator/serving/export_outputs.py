@@ -312,6 +312,11 @@ def _checked_metrics(metrics: Any) -> dict[str, Tensor]:
 
 
 __all__ = [
-    *("ClassificationOutput", "EvalOutput", "ExportOutput", "PredictOutput", "RegressionOutput"),
-    *("TrainOutput", "served_outputs"),
+    "ClassificationOutput",
+    "EvalOutput",
+    "ExportOutput",
+    "PredictOutput",
+    "RegressionOutput",
+    "TrainOutput",
+    "served_outputs",
 ]

@@ -258,10 +258,21 @@ def damaged(path: Path, problem: str, expected: Any = None, received: Any = None
 # -- graphs
 
 _IMPURE_BUT_SAFE = {
-    *("Assert", "CheckNumerics", "NoOp", "Placeholder", "PlaceholderWithDefault"),
-    *("BuildNearestNeighbors", "NearestNeighbors"),
-    *("HashTableV2", "MutableHashTableV2", "InitializeTableV2", "LookupTableInsertV2"),
-    *("LookupTableFindV2", "LookupTableFindOrHash", "LookupTableSizeV2", "LookupTableExportV2"),
+    "Assert",
+    "CheckNumerics",
+    "NoOp",
+    "Placeholder",
+    "PlaceholderWithDefault",
+    "BuildNearestNeighbors",
+    "NearestNeighbors",
+    "HashTableV2",
+    "MutableHashTableV2",
+    "InitializeTableV2",
+    "LookupTableInsertV2",
+    "LookupTableFindV2",
+    "LookupTableFindOrHash",
+    "LookupTableSizeV2",
+    "LookupTableExportV2",
     "EmbeddingRows",
 }
 
@@ -383,7 +394,21 @@ def read_weights(folder: Path, contents: Contents) -> dict[str, Any]:
 
 
 __all__ = [
-    *("FOLDER", "REQUEST", "RESPONSE", "SIGNATURE", "WEIGHTS", "Contents", "GraphEntry"),
-    *("SignatureEntry", "TensorEntry", "check_graph", "fill_graph", "is_allowed", "read_file"),
-    *("read_signature", "read_weights", "write_file", "write_signature"),
+    "FOLDER",
+    "REQUEST",
+    "RESPONSE",
+    "SIGNATURE",
+    "WEIGHTS",
+    "Contents",
+    "GraphEntry",
+    "SignatureEntry",
+    "TensorEntry",
+    "check_graph",
+    "fill_graph",
+    "is_allowed",
+    "read_file",
+    "read_signature",
+    "read_weights",
+    "write_file",
+    "write_signature",
 ]

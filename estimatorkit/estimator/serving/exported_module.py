@@ -41,8 +41,17 @@ _SAFE_CALLS = re.compile(
     r"|(?:lapack|cusolver|cusparse|hipsolver|cu|hip)_\w+"
 )
 _MALFORMED = (
-    *(ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError),
-    *(NotImplementedError, OverflowError, struct.error, RecursionError, RuntimeError),
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+    NotImplementedError,
+    OverflowError,
+    struct.error,
+    RecursionError,
+    RuntimeError,
 )
 """The exceptions of JAX's reader on malformed bytes."""
 

@@ -242,7 +242,11 @@ class BestExporter(_SavedModelExporter):
         export_fn: ExportFn | None = None,
     ) -> None:
         super().__init__(
-            *(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep),
+            name,
+            serving_input_receiver_fn,
+            assets_extra,
+            as_text,
+            exports_to_keep,
             export_fn=export_fn,
         )
         _check_compare_fn(compare_fn)
@@ -330,7 +334,8 @@ class BestExporter(_SavedModelExporter):
         if not isinstance(best, dict) or (metric is not None and metric not in best):
             logger.warning(
                 "%s does not say which evaluation was best%s; the event files are asked",
-                *(folder / _BEST, "" if metric is None else f" by {metric!r}"),
+                folder / _BEST,
+                "" if metric is None else f" by {metric!r}",
             )
             return None
         return cast("Mapping[str, Any]", best)

@@ -310,6 +310,14 @@ def _text(value: Any, as_bytes: bool) -> Any:
 
 
 __all__ = [
-    *("RequestError", "classification_reply", "column_request", "dump", "example_inputs", "parse"),
-    *("predict_inputs", "regression_reply", "reply", "row_request"),
+    "RequestError",
+    "classification_reply",
+    "column_request",
+    "dump",
+    "example_inputs",
+    "parse",
+    "predict_inputs",
+    "regression_reply",
+    "reply",
+    "row_request",
 ]

@@ -37,8 +37,11 @@ _SIGNATURES = {
 }
 _METHODS = {ModeKeys.TRAIN: TrainOutput._method, ModeKeys.EVAL: EvalOutput._method}
 _OF_THE_MODEL = (
-    *(constants.ASSETS_KEY, constants.LEGACY_INIT_OP_KEY, constants.MAIN_OP_KEY),
-    *(constants.TRAIN_OP_KEY, GraphKeys.ASSET_FILEPATHS),
+    constants.ASSETS_KEY,
+    constants.LEGACY_INIT_OP_KEY,
+    constants.MAIN_OP_KEY,
+    constants.TRAIN_OP_KEY,
+    GraphKeys.ASSET_FILEPATHS,
 )
 """Collections that a builder refills."""
 

@@ -45,8 +45,15 @@ LARGE_ARRAY = 1024
 """Bytes; larger arrays are stored outside the graph, each once."""
 
 _REFUSALS = (
-    *(OpError, jax.errors.InconclusiveDimensionOperation, TypeError, ValueError),
-    *(NotImplementedError, IndexError, AttributeError, OverflowError, ZeroDivisionError),
+    OpError,
+    jax.errors.InconclusiveDimensionOperation,
+    TypeError,
+    ValueError,
+    NotImplementedError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    ZeroDivisionError,
 )
 """The exceptions of tracing with symbolic dimensions if kernels need numbers, besides JAX's own."""
 

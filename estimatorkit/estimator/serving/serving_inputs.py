@@ -338,9 +338,13 @@ def _as_op_name(key: str) -> str:
 
 
 __all__ = [
-    *("ServingInputReceiver", "SupervisedInputReceiver", "TensorServingInputReceiver"),
-    *("UnsupervisedInputReceiver", "build_supervised_input_receiver_fn_from_input_fn"),
-    *("build_parsing_serving_input_receiver_fn", "build_raw_serving_input_receiver_fn"),
+    "ServingInputReceiver",
+    "SupervisedInputReceiver",
+    "TensorServingInputReceiver",
+    "UnsupervisedInputReceiver",
+    "build_supervised_input_receiver_fn_from_input_fn",
+    "build_parsing_serving_input_receiver_fn",
+    "build_raw_serving_input_receiver_fn",
     "build_raw_supervised_input_receiver_fn",
     "serving_input_receiver_fn_from_columns",
 ]

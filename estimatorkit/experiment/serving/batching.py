@@ -1,7 +1,7 @@
-"""`Batcher`: requests that arrive while another is computed run together, as one batch.
+"""`Batcher`: dynamic batching of requests.
 
-The event loop collects them; one worker thread computes. With a delay of 0 a request never waits
-for others: a batch is what has arrived while the one before it ran.
+The event loop collects requests; one worker thread computes. With a delay of 0 a request never
+waits for others: a batch has the requests that arrived while the previous one ran.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Run = Callable[[Hashable, list[Any]], list[Any]]
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _Request:
     key: Hashable
     rows: list[Any]
     result: asyncio.Future[list[Any]]
@@ -28,12 +28,12 @@ class Batcher:
 
     Args:
         run: computes the results of rows, in order; called on the executor.
-        executor: of one thread.
-        most_rows: of a batch; a longer request runs alone.
+        executor: one thread.
+        most_rows: the largest batch; a longer request runs alone.
         delay: seconds to wait for more rows while there are fewer.
-        refusals: exceptions of invalid rows. The requests of a batch that raises one run again
+        invalid: the exceptions for invalid rows. If a batch raises one, its requests run again
             singly, so that each gets its own error.
-        observe: gets the number of rows of each batch.
+        observe: called with the number of rows of each batch.
     """
 
     def __init__(
@@ -42,51 +42,51 @@ class Batcher:
         executor: Executor,
         most_rows: int,
         delay: float = 0.0,
-        refusals: tuple[type[Exception], ...] = (ValueError,),
+        invalid: tuple[type[Exception], ...] = (ValueError,),
         observe: Callable[[int], None] = lambda rows: None,
     ) -> None:
         self._run = run
         self._executor = executor
         self._most = most_rows
         self._delay = delay
-        self._refusals = refusals
+        self._invalid = invalid
         self._observe = observe
-        self._waiting: deque[_Waiting] = deque()
+        self._pending: deque[_Request] = deque()
         self._task: asyncio.Task[None] | None = None
 
     async def __call__(self, key: Hashable, rows: list[Any]) -> list[Any]:
         """The results of a request's rows."""
         loop = asyncio.get_running_loop()
         result: asyncio.Future[list[Any]] = loop.create_future()
-        self._waiting.append(_Waiting(key, rows, result))
+        self._pending.append(_Request(key, rows, result))
         if self._task is None:
             self._task = loop.create_task(self._work())
         return await result
 
     async def _work(self) -> None:
         try:
-            while self._waiting:
-                if self._delay and sum(len(each.rows) for each in self._waiting) < self._most:
+            while self._pending:
+                if self._delay and sum(len(each.rows) for each in self._pending) < self._most:
                     await asyncio.sleep(self._delay)
                 await self._compute(self._take())
         finally:
             self._task = None
 
-    def _take(self) -> list[_Waiting]:
-        """The oldest request, and those after it with its key."""
-        batch: list[_Waiting] = []
+    def _take(self) -> list[_Request]:
+        """The next batch: the oldest request and those after it with its key."""
+        batch: list[_Request] = []
         rows = 0
-        while self._waiting:
-            first = self._waiting[0]
+        while self._pending:
+            first = self._pending[0]
             if batch and (first.key != batch[0].key or rows + len(first.rows) > self._most):
                 break
-            self._waiting.popleft()
-            if not first.result.done():  # its client has not given up
+            self._pending.popleft()
+            if not first.result.done():  # its client still waits
                 batch.append(first)
                 rows += len(first.rows)
         return batch
 
-    async def _compute(self, batch: list[_Waiting]) -> None:
+    async def _compute(self, batch: list[_Request]) -> None:
         if not batch:
             return
         rows = [row for each in batch for row in each.rows]
@@ -94,8 +94,8 @@ class Batcher:
         loop = asyncio.get_running_loop()
         try:
             found = await loop.run_in_executor(self._executor, self._run, batch[0].key, rows)
-        except Exception as error:  # handed to who asked
-            if len(batch) == 1 or not isinstance(error, self._refusals):
+        except Exception as error:  # raised by the requests
+            if len(batch) == 1 or not isinstance(error, self._invalid):
                 for each in batch:
                     if not each.result.done():
                         each.result.set_exception(error)

@@ -1,4 +1,4 @@
-"""`BoundedProtocol`: uvicorn's HTTP protocol, with bounds on what it reads of a request."""
+"""`BoundedProtocol`: uvicorn's HTTP protocol with limits on the size and time of headers."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_HEAD_SECONDS = 10.0
-_MOST_HEAD_BYTES = 64 << 10
+_HEADER_SECONDS = 10.0
+_MOST_HEADER_BYTES = 64 << 10
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes connections whose request's head takes too long or is too large.
+    """Closes connections whose request headers take too long or are too large.
 
-    uvicorn bounds idle connections only: a thousand half-sent requests would be kept for ever.
-    Errors of the protocol are JSON, too.
+    uvicorn limits idle connections only: a thousand half-sent requests would stay open for ever.
+    Protocol errors are JSON, too.
     """
 
     _timer: asyncio.TimerHandle | None = None
-    _head = 0  # bytes of the head that is being read
+    _header_bytes = 0  # read so far
 
     def connection_made(self, transport: Any) -> None:
-        """Begins to wait for the first request."""
+        """Waits for the first request."""
         super().connection_made(transport)
-        self._expect_head()
+        self._expect_headers()
 
-    def _expect_head(self) -> None:
-        self._head = 0
-        self._timer = self.loop.call_later(_HEAD_SECONDS, self._refuse_slow)
+    def _expect_headers(self) -> None:
+        self._header_bytes = 0
+        self._timer = self.loop.call_later(_HEADER_SECONDS, self._time_out)
 
-    def _refuse_slow(self) -> None:
+    def _time_out(self) -> None:
         self._timer = None
         if not self.transport.is_closing():
             self._send_error(b"408 Request Timeout", "the request's head did not come in time")
 
-    def _stop(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -44,12 +44,12 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Reads a part of a request."""
         if self._timer is None and self._is_idle:
-            self._expect_head()
+            self._expect_headers()
         if self._timer is not None:
-            self._head += len(data)
+            self._header_bytes += len(data)
         super().data_received(data)
-        if self._timer is not None and self._head > _MOST_HEAD_BYTES:
-            self._stop()
+        if self._timer is not None and self._header_bytes > _MOST_HEADER_BYTES:
+            self._stop_timer()
             self._send_error(b"431 Request Header Fields Too Large", "the headers are too large")
 
     @property
@@ -57,18 +57,18 @@ class BoundedProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def on_headers_complete(self) -> None:
-        """Begins to answer."""
-        self._stop()
+        """Stops the timer, and runs the application."""
+        self._stop_timer()
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forgets the connection."""
-        self._stop()
+        """Stops the timer."""
+        self._stop_timer()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuses what is no HTTP."""
-        self._stop()
+        """Rejects malformed HTTP."""
+        self._stop_timer()
         self._send_error(b"400 Bad Request", msg)
 
     def _send_error(self, status: bytes, message: str) -> None:

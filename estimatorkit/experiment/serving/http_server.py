@@ -1,9 +1,9 @@
 """`ModelServer`: TensorFlow Serving's REST interface on Starlette and uvicorn.
 
 The event loop reads requests and writes responses; one worker thread computes, so that XLA has the
-processor's cores to itself. Every bound is answered by JSON `{"error": ...}`: bytes, rows, nesting,
-requests waiting, and seconds per request. Beside the models there are `/healthz`, `/readyz` and
-`/metrics`.
+processor's cores to itself. Bytes, rows, nesting, pending requests and seconds per request are
+limited; a request beyond a limit gets JSON `{"error": ...}`. Besides the models there are
+`/healthz`, `/readyz` and `/metrics`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 access_logger = logging.getLogger("estimatorkit.access")
-"""Gets a line of JSON for each request, where `ServerOptions.access_log` says so."""
+"""Logs each request as a line of JSON if `ServerOptions.access_log` is set."""
 
 PORT = 8501
 _BACKLOG = 2048
 _IN_LOOP_BYTES = 64 << 10  # larger bodies are parsed on the worker thread
 _DRAIN_SECONDS = 20
-_REFUSALS = (ValueError, InvalidArgumentError)
+_INVALID = (ValueError, InvalidArgumentError)
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,18 @@ class ServerOptions:
     Attributes:
         host: the address; the default is reachable from this machine only.
         port: 0 selects a free one.
-        most_request_bytes: of a body; larger ones are answered 413.
-        most_rows: of a request; more are answered 400.
-        most_waiting: requests at the same time; more are answered 503.
-        most_connections: more are answered 503 and closed.
-        seconds: for a request; reading a slow one and computing are answered 408 and 504.
-        most_batch: rows of several requests that are computed together.
+        most_request_bytes: the largest body; larger ones get 413.
+        most_rows: the most rows of a request; more get 400.
+        most_waiting: the most concurrent requests; more get 503.
+        most_connections: the most connections; more get 503 and are closed.
+        seconds: the timeouts of reading a request (408) and of computing it (504).
+        most_batch: the most rows of several requests that are computed together.
         batch_delay: seconds to wait for them.
         hosts: accepted names in the Host header, `*` for all; by default those of this machine if
             `host` is one of its loopback addresses, else all.
-        token: what a request must bear (`Authorization: Bearer TOKEN`); None for nothing.
-        certificate, key: files of TLS; None serves plain HTTP.
-        access_log: log each request as a line of JSON, by `access_logger`.
+        token: the bearer token that requests must have (`Authorization: Bearer TOKEN`), or None.
+        certificate, key: files for TLS; None serves plain HTTP.
+        access_log: whether `access_logger` logs each request as a line of JSON.
     """
 
     host: str = "127.0.0.1"
@@ -95,7 +95,7 @@ class ModelServer:
 
     Attributes:
         stores: the models by name.
-        running: requests that are being answered.
+        running: the number of requests in progress.
 
     Raises:
         ImportError: the extra `serve` is not installed.
@@ -121,7 +121,7 @@ class ModelServer:
             self._executor,
             self.options.most_batch,
             self.options.batch_delay,
-            _REFUSALS,
+            _INVALID,
             self._metrics.batch,
         )
         self.running = 0
@@ -164,7 +164,7 @@ class ModelServer:
         return f"http{'s' * (self.options.certificate is not None)}://{host}:{self.port}"
 
     def serve_forever(self) -> None:
-        """Serves until `close`, SIGINT or SIGTERM; requests that have begun are answered."""
+        """Serves until `close`, SIGINT or SIGTERM, and completes the requests in progress."""
         try:
             self._server.run(sockets=[self._socket])
         finally:
@@ -174,7 +174,7 @@ class ModelServer:
                 each.close()
 
     def close(self) -> None:
-        """Stops accepting requests; `serve_forever` returns once those in progress are answered."""
+        """Stops accepting requests; `serve_forever` returns when those in progress are complete."""
         self._server.should_exit = True
 
     # -- the application
@@ -189,8 +189,8 @@ class ModelServer:
             routes=[
                 Route("/healthz", self._health),
                 Route("/readyz", self._readiness),
-                Route("/metrics", self._shown_metrics),
-                Route("/{path:path}", self._answered, methods=["GET", "POST"]),
+                Route("/metrics", self._metrics_page),
+                Route("/{path:path}", self._model_request, methods=["GET", "POST"]),
             ],
             middleware=[
                 Middleware(
@@ -211,23 +211,23 @@ class ModelServer:
         held = {name: store.versions() for name, store in self.stores.items()}
         return _response(200, {"status": "ready", "models": held})
 
-    async def _shown_metrics(self, request: Request) -> Response:
+    async def _metrics_page(self, request: Request) -> Response:
         from starlette.responses import Response
 
         return Response(self._metrics.text(), media_type=self._metrics.media_type)
 
-    async def _answered(self, request: Request) -> Response:
-        """Answers a request of TensorFlow Serving's interface."""
+    async def _model_request(self, request: Request) -> Response:
+        """A request of TensorFlow Serving's interface."""
         began = time.perf_counter()
         self.running += 1
-        known: rest.Asked | None = None
+        endpoint: rest.Endpoint | None = None
         try:
             self._check(request)
-            known = rest.asked(self.stores, request.method, request.url.path)
-            status, content = 200, await self._content(request, known)
-        except rest.Refused as error:
+            endpoint = rest.endpoint_of(self.stores, request.method, request.url.path)
+            status, content = 200, await self._content(request, endpoint)
+        except rest.HttpError as error:
             status, content = error.status, {"error": str(error)}
-        except _REFUSALS as error:
+        except _INVALID as error:
             status, content = 400, {"error": str(error)}
         except TimeoutError:
             status = 504
@@ -238,11 +238,11 @@ class ModelServer:
         finally:
             self.running -= 1
         seconds = time.perf_counter() - began
-        what = (known.what or "status").strip(":/") if known else "unknown"
-        model = known.model if known else ""
-        self._metrics.request(model, what, status, seconds)
+        action = (endpoint.action or "status").strip(":/") if endpoint else "unknown"
+        model = endpoint.model if endpoint else ""
+        self._metrics.request(model, action, status, seconds)
         if self.options.access_log:
-            self._log(request, status, seconds, known)
+            self._log(request, status, seconds, endpoint)
         return _response(status, content)
 
     def _check(self, request: Request) -> None:
@@ -250,31 +250,32 @@ class ModelServer:
         if options.token is not None:
             given = request.headers.get("authorization", "").encode()
             if not hmac.compare_digest(given, f"Bearer {options.token}".encode()):
-                raise rest.Refused(
+                raise rest.HttpError(
                     401, "the request must have the header Authorization: Bearer ..."
                 )
         if self.running > options.most_waiting:
-            raise rest.Refused(503, f"more than {options.most_waiting} requests at the same time")
+            raise rest.HttpError(503, f"more than {options.most_waiting} requests at the same time")
         length = request.headers.get("content-length")
         if request.method == "POST" and length is None:
-            raise rest.Refused(411, "the request must have a Content-Length")
+            raise rest.HttpError(411, "the request must have a Content-Length")
         if length is not None and int(length) > options.most_request_bytes:
             limit = options.most_request_bytes
-            raise rest.Refused(413, f"the request has {length} bytes; at most {limit} are taken")
+            raise rest.HttpError(413, f"the request has {length} bytes; at most {limit} are taken")
 
-    async def _content(self, request: Request, known: rest.Asked) -> dict[str, Any]:
+    async def _content(self, request: Request, endpoint: rest.Endpoint) -> dict[str, Any]:
         if request.method == "GET":
-            versions = self.stores[known.model].versions()
-            return rest.described(known, [known.version] if known.is_specific else versions)
+            versions = self.stores[endpoint.model].versions()
+            reported = [endpoint.version] if endpoint.is_specific else versions
+            return rest.status_or_metadata(endpoint, reported)
         try:
             async with asyncio.timeout(self.options.seconds):
                 body = await request.body()
         except TimeoutError:
-            raise rest.Refused(408, "the request's body did not come in time") from None
+            raise rest.HttpError(408, "the request's body did not come in time") from None
         async with asyncio.timeout(self.options.seconds):
-            return await self._computed(known, body)
+            return await self._compute(endpoint, body)
 
-    async def _computed(self, known: rest.Asked, body: bytes) -> dict[str, Any]:
+    async def _compute(self, endpoint: rest.Endpoint, body: bytes) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
         if len(body) > _IN_LOOP_BYTES:
             content = await loop.run_in_executor(self._executor, rest_json.parse, body)
@@ -283,16 +284,20 @@ class ModelServer:
         rows = content.get("instances")
         if isinstance(rows, list) and len(rows) > self.options.most_rows:
             limit = self.options.most_rows
-            raise rest.Refused(400, f"the request has {len(rows)} rows; at most {limit} are taken")
-        if known.what == ":predict" and isinstance(rows, list) and rows and "inputs" not in content:
-            signature = rest.chosen(known.predictor, content)
-            if known.predictor.has_independent_rows(signature):
-                key = (known.predictor, signature.name, _widths(rows[0]))
+            raise rest.HttpError(
+                400, f"the request has {len(rows)} rows; at most {limit} are taken"
+            )
+        action, predictor = endpoint.action or "", endpoint.predictor
+        if action == ":predict" and isinstance(rows, list) and rows and "inputs" not in content:
+            signature = rest.requested_signature(predictor, content)
+            if predictor.has_independent_rows(signature):
+                key = (predictor, signature.name, _widths(rows[0]))
                 return {"predictions": await self._batcher(key, rows)}
-        answer = rest.ANSWERS[known.what or ""]
-        return await loop.run_in_executor(self._executor, answer, known.predictor, content)
+        return await loop.run_in_executor(self._executor, rest.ACTIONS[action], predictor, content)
 
-    def _log(self, request: Request, status: int, seconds: float, known: rest.Asked | None) -> None:
+    def _log(
+        self, request: Request, status: int, seconds: float, endpoint: rest.Endpoint | None
+    ) -> None:
         line = {
             "client": request.client.host if request.client else None,
             "method": request.method,
@@ -300,7 +305,7 @@ class ModelServer:
             "status": status,
             "seconds": round(seconds, 6),
             "bytes": request.headers.get("content-length"),
-            "version": known.version if known else None,
+            "version": endpoint.version if endpoint else None,
         }
         access_logger.info("%s", json.dumps(line))
 

@@ -121,7 +121,10 @@ class ModelStore:
         self._failed[version] = _fingerprint(self._folder(version))
         logger.error(
             "version %d of %s is not served until its files change: %s: %s",
-            *(version, self.name, type(error).__name__, error),
+            version,
+            self.name,
+            type(error).__name__,
+            error,
         )
 
     def watch(self) -> None:

@@ -1,7 +1,7 @@
 """TensorFlow Serving's REST interface as functions: paths, predictions, status and metadata.
 
-No I/O. Names, labels and numbers of a path are compared with existing ones, and never become part
-of a file path.
+No I/O. Names, labels and numbers of a request's path are only looked up; none becomes part of a
+file path.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from estimatorkit.train.saving import saved_model_constants as constants
 _PATH = re.compile(
     r"/v1/models/(?P<name>[^/:]{1,200})"
     r"(?:/versions/(?P<version>0|[1-9][0-9]{0,17})|/labels/(?P<label>[^/:]{1,200}))?"
-    r"(?P<what>:predict|:classify|:regress|/metadata)?"
+    r"(?P<action>:predict|:classify|:regress|/metadata)?"
 )
 
 
-class Refused(Exception):
-    """A request that is answered with an error.
+class HttpError(Exception):
+    """An error response.
 
     Attributes:
-        status: of HTTP.
+        status: the HTTP status code.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -37,57 +37,57 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The model, version and method that a path names.
+class Endpoint:
+    """The model, version and action that a path names.
 
     Attributes:
-        model: its name.
-        version: its number.
-        predictor: of the version.
+        model: the model's name.
+        version: the version's number.
+        predictor: the version's predictor.
         is_specific: whether the path names the version, or a label.
-        what: ':predict', ':classify', ':regress', '/metadata', or None for the status.
+        action: ':predict', ':classify', ':regress', '/metadata', or None for the status.
     """
 
     model: str
     version: int
     predictor: Predictor
     is_specific: bool
-    what: str | None
+    action: str | None
 
 
-def asked(stores: Mapping[str, ModelStore], method: str, path: str) -> Asked:
-    """Parses a path.
+def endpoint_of(stores: Mapping[str, ModelStore], method: str, path: str) -> Endpoint:
+    """Resolves a path.
 
     Raises:
-        Refused: it is malformed, names no model that is served, or does not take the method.
+        HttpError: it is malformed, its model is not served, or it does not allow the method.
     """
     found = _PATH.fullmatch(path)
     if found is None:
-        raise Refused(404, f"Malformed request: {method} {path[:200]}")
+        raise HttpError(404, f"Malformed request: {method} {path[:200]}")
     name, number, label = found["name"], found["version"], found["label"]
     if name not in stores:
-        raise Refused(404, f"Servable not found for request: Latest({name})")
+        raise HttpError(404, f"Servable not found for request: Latest({name})")
     try:
         version, predictor = stores[name].get(int(number) if number else None, label)
     except KeyError:
         specific = f"Specific({name}, {number or label})"
-        raise Refused(404, f"Servable not found for request: {specific}") from None
-    takes = "GET" if found["what"] in (None, "/metadata") else "POST"
-    if method != takes:
-        raise Refused(405, f"Method not allowed: {method} {path[:200]}")
-    return Asked(name, version, predictor, bool(number or label), found["what"])
+        raise HttpError(404, f"Servable not found for request: {specific}") from None
+    allowed = "GET" if found["action"] in (None, "/metadata") else "POST"
+    if method != allowed:
+        raise HttpError(405, f"Method not allowed: {method} {path[:200]}")
+    return Endpoint(name, version, predictor, bool(number or label), found["action"])
 
 
 # -- predictions
 
 
-def chosen(
+def requested_signature(
     predictor: Predictor, content: Mapping[str, Any], method: str | None = None
 ) -> Signature:
     """The signature that a request names.
 
     Raises:
-        ValueError: there is none, or it is not of the method.
+        ValueError: it does not exist, or has another method.
     """
     name = content.get("signature_name") or None
     if name is not None and not isinstance(name, str):
@@ -105,7 +105,7 @@ def chosen(
 
 
 def predict_rows(predictor: Predictor, signature: Signature, rows: list[Any]) -> list[Any]:
-    """The predictions of rows; of a batch of requests, too.
+    """The predictions of rows, of one request or several.
 
     Raises:
         ValueError: a row is invalid.
@@ -117,7 +117,7 @@ def predict_rows(predictor: Predictor, signature: Signature, rows: list[Any]) ->
 
 
 def _predict(predictor: Predictor, content: Mapping[str, Any]) -> dict[str, Any]:
-    signature = chosen(predictor, content)
+    signature = requested_signature(predictor, content)
     inputs, rows = rest_json.predict_inputs(content, signature)
     return rest_json.reply(predictor(inputs, signature.name), rows)
 
@@ -126,51 +126,52 @@ def _on_examples(
     method: str, make: Callable[[Any], dict[str, Any]]
 ) -> Callable[[Predictor, Mapping[str, Any]], dict[str, Any]]:
     def reply(predictor: Predictor, content: Mapping[str, Any]) -> dict[str, Any]:
-        signature = chosen(predictor, content, method)
+        signature = requested_signature(predictor, content, method)
         inputs = rest_json.example_inputs(content, signature)
         return make(predictor(inputs, signature.name))
 
     return reply
 
 
-ANSWERS: dict[str, Callable[[Predictor, Mapping[str, Any]], dict[str, Any]]] = {
+ACTIONS: dict[str, Callable[[Predictor, Mapping[str, Any]], dict[str, Any]]] = {
     ":predict": _predict,
     ":classify": _on_examples(constants.CLASSIFY_METHOD_NAME, rest_json.classification_reply),
     ":regress": _on_examples(constants.REGRESS_METHOD_NAME, rest_json.regression_reply),
 }
-"""The answer of a predictor to a request's content, by what the path asks for."""
+"""Functions from a predictor and a request's content to the response, by action."""
 
 
 # -- status and metadata
 
 
-def described(request: Asked, versions: list[int]) -> dict[str, Any]:
-    """The status or the metadata of a model.
+def status_or_metadata(endpoint: Endpoint, versions: list[int]) -> dict[str, Any]:
+    """The response to a GET request.
 
     Args:
-        versions: all that are served.
+        endpoint: what the request names.
+        versions: the versions whose status is reported.
     """
-    if request.what == "/metadata":
-        return _metadata(request)
-    fine = {"error_code": "OK", "error_message": ""}
+    if endpoint.action == "/metadata":
+        return _metadata(endpoint)
+    ok = {"error_code": "OK", "error_message": ""}
     states = [
-        {"version": str(each), "state": "AVAILABLE", "status": fine} for each in reversed(versions)
+        {"version": str(each), "state": "AVAILABLE", "status": ok} for each in reversed(versions)
     ]
     return {"model_version_status": states}
 
 
-def _metadata(request: Asked) -> dict[str, Any]:
+def _metadata(endpoint: Endpoint) -> dict[str, Any]:
     signatures = {
         key: {
             "inputs": _infos(each.inputs, each.feeds),
             "outputs": _infos(each.outputs, each.fetches),
             "method_name": each.method,
         }
-        for key, each in request.predictor.signatures.items()
+        for key, each in endpoint.predictor.signatures.items()
     }
-    version = str(request.version)
+    version = str(endpoint.version)
     return {
-        "model_spec": {"name": request.model, "signature_name": "", "version": version},
+        "model_spec": {"name": endpoint.model, "signature_name": "", "version": version},
         "metadata": {"signature_def": {"signature_def": signatures}},
     }
 
@@ -189,4 +190,7 @@ def _infos(tensors: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
     return found
 
 
-__all__ = ["ANSWERS", "Asked", "Refused", "asked", "chosen", "described", "predict_rows"]
+__all__ = [
+    *("ACTIONS", "Endpoint", "HttpError", "endpoint_of", "predict_rows", "requested_signature"),
+    "status_or_metadata",
+]

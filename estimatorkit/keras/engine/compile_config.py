@@ -85,7 +85,8 @@ def compile_config(model: Any) -> Any:
         _log.warning(
             "The model %r is saved without what compile() was given, because a part of it has no "
             "name: compile it after loading. %s",
-            *(model.name, error),
+            model.name,
+            error,
         )
         return None
 

@@ -361,6 +361,11 @@ def _like(metric: Any) -> Any:
 
 
 __all__ = [
-    *("CompiledLoss", "CompiledMetrics", "added", "as_list_of", "by_output", "matched"),
+    "CompiledLoss",
+    "CompiledMetrics",
+    "added",
+    "as_list_of",
+    "by_output",
+    "matched",
     "weights_of_classes",
 ]

@@ -44,7 +44,11 @@ class Model(ModelFiles, ModelStructure):
     """
 
     _untracked = ModelStructure._untracked | {
-        *("_compiled", "_trainable_as_compiled", "_steps", "history", "callbacks")
+        "_compiled",
+        "_trainable_as_compiled",
+        "_steps",
+        "history",
+        "callbacks",
     }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -330,7 +334,12 @@ class Model(ModelFiles, ModelStructure):
 
         try:
             training.fit(
-                *(self, batches, epochs, initial_epoch, listed, class_weight),
+                self,
+                batches,
+                epochs,
+                initial_epoch,
+                listed,
+                class_weight,
                 validate=validate if validation is not None else None,
             )
         finally:

@@ -79,8 +79,13 @@ def readable(what: str) -> Iterator[None]:
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from error
     except (
-        *(ArithmeticError, AttributeError, LookupError, NotImplementedError, RecursionError),
-        *(TypeError, _NotYetError),
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        NotImplementedError,
+        RecursionError,
+        TypeError,
+        _NotYetError,
     ) as error:
         raise value_error(
             f"{what} is malformed, or not of this version",
@@ -581,7 +586,17 @@ def _copied(layer: Layer) -> Layer:
 
 
 __all__ = [
-    *("clone_model", "config_of", "describe", "made", "made_model", "model_from_config"),
-    *("model_from_json", "model_from_yaml", "model_of", "plain_value", "readable"),
-    *("to_json", "to_yaml"),
+    "clone_model",
+    "config_of",
+    "describe",
+    "made",
+    "made_model",
+    "model_from_config",
+    "model_from_json",
+    "model_from_yaml",
+    "model_of",
+    "plain_value",
+    "readable",
+    "to_json",
+    "to_yaml",
 ]

@@ -80,7 +80,7 @@ class ModelFiles:
     ) -> None:
         """Prints the layers, their output shapes and numbers of parameters."""
         model_summary.summary(
-            *(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
+            self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range
         )
 
 

@@ -354,8 +354,17 @@ def plot_model(
         ValueError: it failed.
     """
     text = model_to_dot(
-        *(model, show_shapes, show_dtype, show_layer_names, rankdir, expand_nested, dpi, False),
-        *(layer_range, show_layer_activations, show_trainable),
+        model,
+        show_shapes,
+        show_dtype,
+        show_layer_names,
+        rankdir,
+        expand_nested,
+        dpi,
+        False,
+        layer_range,
+        show_layer_activations,
+        show_trainable,
     )
     path = Path(os.fspath(to_file))
     kind = path.suffix.removeprefix(".").lower() or "png"

@@ -398,6 +398,10 @@ def _restore_optimizer(model: Any, values: Sequence[NDArray[Any]]) -> None:
 
 
 __all__ = [
-    *("load_model", "load_weights", "restore_training"),
-    *("save_model", "save_training", "save_weights"),
+    "load_model",
+    "load_weights",
+    "restore_training",
+    "save_model",
+    "save_training",
+    "save_weights",
 ]

@@ -60,7 +60,10 @@ class _AtThresholds(StreamingMetric):
     """
 
     _kinds: ClassVar[Sequence[str]] = (
-        *("true_positives", "true_negatives", "false_positives", "false_negatives"),
+        "true_positives",
+        "true_negatives",
+        "false_positives",
+        "false_negatives",
     )
 
     def __init__(

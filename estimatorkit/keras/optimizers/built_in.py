@@ -207,7 +207,12 @@ class AdamW(Adam):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            *(learning_rate, beta_1, beta_2, epsilon, amsgrad, name),
+            learning_rate,
+            beta_1,
+            beta_2,
+            epsilon,
+            amsgrad,
+            name,
             weight_decay=weight_decay,
             **kwargs,
         )
@@ -472,6 +477,14 @@ def _check_not_negative(**values: Any) -> None:
 
 
 __all__ = [
-    *("EPSILON", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Nadam"),
+    "EPSILON",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Ftrl",
+    "Nadam",
     "RMSprop",
 ]

@@ -230,7 +230,13 @@ def deserialize(
 
 __dir__ = listing(__name__)
 __all__ = [
-    *("CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay"),
-    *("LearningRateSchedule", "PiecewiseConstantDecay", "PolynomialDecay", "deserialize"),
+    "CosineDecay",
+    "CosineDecayRestarts",
+    "ExponentialDecay",
+    "InverseTimeDecay",
+    "LearningRateSchedule",
+    "PiecewiseConstantDecay",
+    "PolynomialDecay",
+    "deserialize",
     "serialize",
 ]

@@ -35,7 +35,10 @@ class _ByChannel(Filters):
         """Applies the depthwise convolution."""
         if self.rank == 2:
             return depthwise_conv2d(
-                *(inputs, self.depthwise_kernel, self.strides, self.window_padding),
+                inputs,
+                self.depthwise_kernel,
+                self.strides,
+                self.window_padding,
                 data_format=layout(self.data_format),
                 dilations=self.dilation_rate,
             )

@@ -260,7 +260,13 @@ class UpSampling1D(UpSampling):
 
 
 _INTERPOLATIONS = (
-    *("nearest", "bilinear", "bicubic", "area", "gaussian", "lanczos3", "lanczos5"),
+    "nearest",
+    "bilinear",
+    "bicubic",
+    "area",
+    "gaussian",
+    "lanczos3",
+    "lanczos5",
     "mitchellcubic",
 )
 
@@ -327,6 +333,13 @@ class UpSampling3D(UpSampling):
 
 
 __all__ = [
-    *("Cropping1D", "Cropping2D", "Cropping3D", "UpSampling1D", "UpSampling2D", "UpSampling3D"),
-    *("ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D"),
+    "Cropping1D",
+    "Cropping2D",
+    "Cropping3D",
+    "UpSampling1D",
+    "UpSampling2D",
+    "UpSampling3D",
+    "ZeroPadding1D",
+    "ZeroPadding2D",
+    "ZeroPadding3D",
 ]

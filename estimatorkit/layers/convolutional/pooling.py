@@ -184,10 +184,18 @@ class GlobalAveragePooling3D(GlobalPooling):
 
 
 for _kind in (
-    *(MaxPooling1D, MaxPooling2D, MaxPooling3D),
-    *(AveragePooling1D, AveragePooling2D, AveragePooling3D),
-    *(GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D),
-    *(GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D),
+    MaxPooling1D,
+    MaxPooling2D,
+    MaxPooling3D,
+    AveragePooling1D,
+    AveragePooling2D,
+    AveragePooling3D,
+    GlobalMaxPooling1D,
+    GlobalMaxPooling2D,
+    GlobalMaxPooling3D,
+    GlobalAveragePooling1D,
+    GlobalAveragePooling2D,
+    GlobalAveragePooling3D,
 ):
     _what = "maximum" if _kind.value == "max" else "mean"
     _where = "each window" if issubclass(_kind, WindowPooling) else "all spatial positions"
@@ -195,7 +203,16 @@ for _kind in (
     _kind.__doc__ = f"The {_what} of {_where} (`tf.keras.layers.{_kind.__name__}`).\n{_base}"
 
 __all__ = [
-    *("AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "GlobalAveragePooling1D"),
-    *("GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalMaxPooling1D"),
-    *("GlobalMaxPooling2D", "GlobalMaxPooling3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D"),
+    "AveragePooling1D",
+    "AveragePooling2D",
+    "AveragePooling3D",
+    "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D",
+    "GlobalAveragePooling3D",
+    "GlobalMaxPooling1D",
+    "GlobalMaxPooling2D",
+    "GlobalMaxPooling3D",
+    "MaxPooling1D",
+    "MaxPooling2D",
+    "MaxPooling3D",
 ]

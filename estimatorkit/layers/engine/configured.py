@@ -204,13 +204,15 @@ def check_floating(layer: Layer) -> None:
 
 
 __all__ = [
-    *("ConfiguredLayer", "as_data_format", "as_window", "channels_axis", "check_floating"),
-    *(
-        "image_data_format",
-        "known_dimension",
-        "layout",
-        "over_images",
-        "plain",
-        "set_image_data_format",
-    ),
+    "ConfiguredLayer",
+    "as_data_format",
+    "as_window",
+    "channels_axis",
+    "check_floating",
+    "image_data_format",
+    "known_dimension",
+    "layout",
+    "over_images",
+    "plain",
+    "set_image_data_format",
 ]

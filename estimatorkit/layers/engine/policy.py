@@ -214,7 +214,12 @@ class AutoCastVariable(Variable):
 
 
 __all__ = [
-    *("AutoCastVariable", "Policy", "as_policy", "autocast", "global_policy", "local_policy"),
-    *("policy_scope",),
+    "AutoCastVariable",
+    "Policy",
+    "as_policy",
+    "autocast",
+    "global_policy",
+    "local_policy",
+    "policy_scope",
     "set_global_policy",
 ]

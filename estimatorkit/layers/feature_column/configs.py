@@ -232,6 +232,11 @@ def column_of(
 
 
 __all__ = [
-    *("column_name_with_class_name", "column_of", "config_of", "deserialize_feature_column"),
-    *("deserialize_feature_columns", "serialize_feature_column", "serialize_feature_columns"),
+    "column_name_with_class_name",
+    "column_of",
+    "config_of",
+    "deserialize_feature_column",
+    "deserialize_feature_columns",
+    "serialize_feature_column",
+    "serialize_feature_columns",
 ]

@@ -249,9 +249,15 @@ def embedding_column(
         )
     _check_combiner(combiner)
     arguments = (
-        *(categorical_column, int(dimension), combiner, initializer),
-        *(ckpt_to_load_from, tensor_name_in_ckpt, max_norm),
-        *(bool(trainable), bool(use_safe_embedding_lookup)),
+        categorical_column,
+        int(dimension),
+        combiner,
+        initializer,
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        max_norm,
+        bool(trainable),
+        bool(use_safe_embedding_lookup),
     )
     return EmbeddingColumn(*arguments) if table is None else TableEmbeddingColumn(*arguments, table)
 

@@ -71,7 +71,10 @@ class _LayerWeights(WeightMaker):
                 layer._own(made)
             else:
                 made = layer.add_weight(
-                    *(name, shape, float32, initializer),
+                    name,
+                    shape,
+                    float32,
+                    initializer,
                     trainable=trainable,
                     experimental_autocast=False,
                 )

@@ -269,13 +269,11 @@ _ADAPTERS: Mapping[str, tuple[tuple[str, ...], Any]] = {
     ),
     "num_buckets": (("_num_buckets",), property(lambda self: self._num_buckets)),
     "transform": (
-        *(
-            (
-                "transform_feature",
-                "_transform_feature",
-                "get_sparse_tensors",
-                "_get_sparse_tensors",
-            ),
+        (
+            "transform_feature",
+            "_transform_feature",
+            "get_sparse_tensors",
+            "_get_sparse_tensors",
         ),
         _transform,
     ),

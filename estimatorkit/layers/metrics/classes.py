@@ -116,9 +116,11 @@ def mean_iou(
         return {"total_confusion_matrix": matrix}
 
     return streaming(
-        *(name or "mean_iou", sums),
+        name or "mean_iou",
+        sums,
         lambda matrix: elementwise.cast(mean_overlap(matrix), float32),
-        *(metrics_collections, updates_collections),
+        metrics_collections,
+        updates_collections,
         updated_formula=lambda matrix: matrix,
     )
 

@@ -145,5 +145,6 @@ def calibration_by_bucket(
         name or "calibration_by_bucket",
         lambda: bucket_sums(labels, predictions, weights, num_buckets),
         bucket_rows,
-        *(metrics_collections, updates_collections),
+        metrics_collections,
+        updates_collections,
     )

@@ -45,8 +45,11 @@ def metric_at_thresholds(
         return counts_at(truth, tested(truth, guesses), weights, thresholds)._asdict()
 
     return streaming(
-        *(name, sums, lambda *counts: formula(Counts(*counts))),
-        *(metrics_collections, updates_collections),
+        name,
+        sums,
+        lambda *counts: formula(Counts(*counts)),
+        metrics_collections,
+        updates_collections,
     )
 
 
@@ -101,9 +104,14 @@ def auc(
     # Precision without predictions is 1 in tf.metrics, and 0 in tf.keras.metrics ("interpolation").
     epsilon = 0.0 if summation_method == "interpolation" else 1e-6
     return metric_at_thresholds(
-        *(name or "auc", labels, predictions, weights, points),
+        name or "auc",
+        labels,
+        predictions,
+        weights,
+        points,
         lambda counts: reduce.reduce_sum(areas(counts, curve, summation_method, epsilon)),
-        *(metrics_collections, updates_collections),
+        metrics_collections,
+        updates_collections,
     )
 
 
@@ -187,8 +195,14 @@ def sensitivity_at_specificity(
         return _chosen(reduce.argmin(distance, 0), right, right + missed)
 
     return metric_at_thresholds(
-        *(name or "sensitivity_at_specificity", labels, predictions, weights),
-        *(even_thresholds(num_thresholds), formula, metrics_collections, updates_collections),
+        name or "sensitivity_at_specificity",
+        labels,
+        predictions,
+        weights,
+        even_thresholds(num_thresholds),
+        formula,
+        metrics_collections,
+        updates_collections,
     )
 
 
@@ -225,8 +239,14 @@ def specificity_at_sensitivity(
         return _chosen(reduce.argmax(reduce.cumsum(nearest), 0), rejected, rejected + wrong)
 
     return metric_at_thresholds(
-        *(name or "specificity_at_sensitivity", labels, predictions, weights, points, formula),
-        *(metrics_collections, updates_collections),
+        name or "specificity_at_sensitivity",
+        labels,
+        predictions,
+        weights,
+        points,
+        formula,
+        metrics_collections,
+        updates_collections,
     )
 
 

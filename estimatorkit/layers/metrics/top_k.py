@@ -231,9 +231,11 @@ def average_precision_at_k(
         return {"max_1": reduce.reduce_sum(full), "total": reduce.reduce_sum(average * full)}
 
     return streaming(
-        *(name or f"average_precision_at_{k}", sums),
+        name or f"average_precision_at_{k}",
+        sums,
         lambda count, total: elementwise.div_no_nan(total, count),
-        *(metrics_collections, updates_collections),
+        metrics_collections,
+        updates_collections,
     )
 
 

@@ -438,10 +438,7 @@ class RNN(Layer):
         return layer
 
 
-_LOOP = (
-    *("return_sequences", "return_state", "go_backwards", "stateful", "unroll"),
-    "time_major",
-)
+_LOOP = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll", "time_major")
 
 
 def _use_policy_of(layer: Layer, cell: Layer) -> None:

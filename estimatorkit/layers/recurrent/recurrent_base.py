@@ -238,6 +238,12 @@ class StackedRNNCells(Layer):
 
 
 __all__ = [
-    *("AbstractRNNCell", "StackedRNNCells", "as_list", "call_arguments", "check_cell"),
-    *("constants_of", "output_size_of", "step_of"),
+    "AbstractRNNCell",
+    "StackedRNNCells",
+    "as_list",
+    "call_arguments",
+    "check_cell",
+    "constants_of",
+    "output_size_of",
+    "step_of",
 ]

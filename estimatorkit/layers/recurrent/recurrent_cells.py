@@ -520,6 +520,12 @@ class CuDNNGRUCell(GRUCell):
 
 
 __all__ = [
-    *("CuDNNGRUCell", "CuDNNLSTMCell", "FusedCell", "GRUCell", "LSTMCell", "SimpleRNNCell"),
-    *("has_dropout", "same_dropout_in_all_steps"),
+    "CuDNNGRUCell",
+    "CuDNNLSTMCell",
+    "FusedCell",
+    "GRUCell",
+    "LSTMCell",
+    "SimpleRNNCell",
+    "has_dropout",
+    "same_dropout_in_all_steps",
 ]

@@ -62,8 +62,14 @@ class ConvLSTM2DCell(LSTMCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            *(filters, activation, recurrent_activation, use_bias, kernel_initializer),
-            *(recurrent_initializer, bias_initializer, unit_forget_bias),
+            filters,
+            activation,
+            recurrent_activation,
+            use_bias,
+            kernel_initializer,
+            recurrent_initializer,
+            bias_initializer,
+            unit_forget_bias,
             **kwargs,
         )
         if padding.lower() not in ("valid", "same"):

@@ -140,6 +140,13 @@ def run_steps(
 
 
 __all__ = [
-    *("Step", "StepResults", "choose", "initial_state_of", "known_size", "reverse_steps"),
-    *("run_steps", "size_of", "zeros_of"),
+    "Step",
+    "StepResults",
+    "choose",
+    "initial_state_of",
+    "known_size",
+    "reverse_steps",
+    "run_steps",
+    "size_of",
+    "zeros_of",
 ]

@@ -57,12 +57,12 @@ def _rows_in_range(
     count = len(parts)  # the text keeps no part alive: sites outlive the tracing
     whole = f"[{','.join(str(int(dim)) for dim in dims)}]"
 
-    def worded_row(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+    def text_of(index: tuple[int, ...], values: tuple[int, ...]) -> str:
         row = f"[{', '.join(map(str, values[:count]))}]"
         return text.format(at=at(index), value=row, bound=whole)
 
     bad = functools.reduce(operator.or_, outside)
-    return [Fault(position, bad, tuple(parts[:MOST_VALUES]), worded_row)]
+    return [Fault(position, bad, tuple(parts[:MOST_VALUES]), text_of)]
 
 
 _SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)

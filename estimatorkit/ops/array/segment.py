@@ -38,12 +38,12 @@ def _ascending(position: int, ids: Any, text: str) -> list[Fault]:
     if ids.shape[0] < 2:
         return []
 
-    def worded_pair(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+    def text_of(index: tuple[int, ...], values: tuple[int, ...]) -> str:
         (place,) = index
         return f"{text}: [{place}] = {values[0]}, [{place + 1}] = {values[1]}"
 
     before, after = ids[:-1], ids[1:]
-    return [Fault(position, after < before, (before, after), worded_pair)]
+    return [Fault(position, after < before, (before, after), text_of)]
 
 
 _DATA = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 4.0], [2.0, 2.0]], np.float32)

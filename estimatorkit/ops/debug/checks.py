@@ -282,10 +282,16 @@ def assert_rank(
         ValueError: the static rank differs.
     """
     return _rank_check(
-        *("assert_rank", "rank", x, [rank]),
+        "assert_rank",
+        "rank",
+        x,
+        [rank],
         lambda actual, wanted: actual == wanted[0],
         lambda actual, wanted: elementwise.equal(actual, wanted[0]),
-        *(data, summarize, message, name),
+        data,
+        summarize,
+        message,
+        name,
     )
 
 
@@ -299,10 +305,16 @@ def assert_rank_at_least(
 ) -> Operation:
     """Asserts that `x` has at least `rank` dimensions; arguments as for `assert_rank`."""
     return _rank_check(
-        *("assert_rank_at_least", "rank at least", x, [rank]),
+        "assert_rank_at_least",
+        "rank at least",
+        x,
+        [rank],
         lambda actual, wanted: actual >= wanted[0],
         lambda actual, wanted: elementwise.greater_equal(actual, wanted[0]),
-        *(data, summarize, message, name),
+        data,
+        summarize,
+        message,
+        name,
     )
 
 
@@ -316,10 +328,16 @@ def assert_rank_in(
 ) -> Operation:
     """Asserts that the rank of `x` is one of `ranks`; otherwise like `assert_rank`."""
     return _rank_check(
-        *("assert_rank_in", "rank in", x, list(ranks)),
+        "assert_rank_in",
+        "rank in",
+        x,
+        list(ranks),
         lambda actual, wanted: actual in wanted,
         lambda actual, wanted: reduce.reduce_any(elementwise.equal(actual, wanted)),
-        *(data, summarize, message, name),
+        data,
+        summarize,
+        message,
+        name,
     )
 
 

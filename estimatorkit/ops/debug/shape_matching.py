@@ -36,7 +36,8 @@ def _broadcast_args(x: Any, y: Any) -> Any:
     one, other = (np.concatenate([np.ones(length - len(z), x.dtype), z]) for z in (x, y))
     if ((one != other) & (one != 1) & (other != 1)).any():
         raise InvalidArgumentError(
-            *(None, None),
+            None,
+            None,
             f"Incompatible shapes for broadcasting: {list(map(int, x))} and {list(map(int, y))}",
         )
     return np.where(one == 1, other, one)

@@ -162,7 +162,8 @@ for _type, _kernel, _case in (
     ("ShardedFilespec", _shard_pattern, Case((b"m", 12), {}, b"m-?????-of-00012")),
 ):
     register(
-        *(_type, _kernel),
+        _type,
+        _kernel,
         infer=registry.fixed(string),
         where="host",
         gradient=None,

@@ -366,6 +366,13 @@ def get_summary_description(node_def: Any) -> Any:
 
 
 __all__ = [
-    *("audio", "get_summary_description", "histogram", "image", "merge", "merge_all", "scalar"),
-    *("tensor_summary", "text"),
+    "audio",
+    "get_summary_description",
+    "histogram",
+    "image",
+    "merge",
+    "merge_all",
+    "scalar",
+    "tensor_summary",
+    "text",
 ]

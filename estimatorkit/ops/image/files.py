@@ -53,8 +53,17 @@ def _damages() -> tuple[type[Exception], ...]:
     from PIL import Image
 
     return (
-        *(OSError, SyntaxError, ValueError, TypeError, EOFError, IndexError, KeyError),
-        *(OverflowError, struct.error, zlib.error, Image.DecompressionBombError),
+        OSError,
+        SyntaxError,
+        ValueError,
+        TypeError,
+        EOFError,
+        IndexError,
+        KeyError,
+        OverflowError,
+        struct.error,
+        zlib.error,
+        Image.DecompressionBombError,
         Image.DecompressionBombWarning,  # if warnings are errors
     )
 

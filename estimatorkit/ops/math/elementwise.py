@@ -387,7 +387,11 @@ logical_not = _unary(
 )
 
 negative = _unary(
-    *("Neg", jnp.negative, np.negative, _ANY, "-x."),
+    "Neg",
+    jnp.negative,
+    np.negative,
+    _ANY,
+    "-x.",
     accepts="fnc",
     row_gradient=lambda op, slices: [-slices],
 )
@@ -789,13 +793,22 @@ def _where_operator(name: str, function: Callable[..., Tensor], default: str | N
 
 
 for _method, _function, _name in (
-    *(("add", add, "add"), ("sub", subtract, "sub"), ("mul", multiply, "mul")),
-    *(("truediv", truediv, None), ("floordiv", floordiv, None), ("mod", floormod, "mod")),
-    *(("pow", pow, "pow"), ("neg", negative, None), ("abs", abs, None)),
-    *(("invert", _or_bits(logical_not, "Invert"), None), ("less", less, None)),
-    *(("and", _or_bits(logical_and, "BitwiseAnd"), "and"), ("less_equal", less_equal, None)),
-    *(("or", _or_bits(logical_or, "BitwiseOr"), "or"),),
-    *(("xor", _or_bits(logical_xor, "BitwiseXor"), "xor"),),
-    *(("greater", greater, None), ("greater_equal", greater_equal, None)),
+    ("add", add, "add"),
+    ("sub", subtract, "sub"),
+    ("mul", multiply, "mul"),
+    ("truediv", truediv, None),
+    ("floordiv", floordiv, None),
+    ("mod", floormod, "mod"),
+    ("pow", pow, "pow"),
+    ("neg", negative, None),
+    ("abs", abs, None),
+    ("invert", _or_bits(logical_not, "Invert"), None),
+    ("less", less, None),
+    ("and", _or_bits(logical_and, "BitwiseAnd"), "and"),
+    ("less_equal", less_equal, None),
+    ("or", _or_bits(logical_or, "BitwiseOr"), "or"),
+    ("xor", _or_bits(logical_xor, "BitwiseXor"), "xor"),
+    ("greater", greater, None),
+    ("greater_equal", greater_equal, None),
 ):
     _where_operator(_method, _function, _name)

@@ -101,7 +101,11 @@ _zeta: Callable[..., Any] = with_partials(
 _polygamma: Callable[..., Any] = with_partials(
     _derivative_of_digamma, None, lambda t, y, n, x: t * _polygamma(n + 1, x)
 )
-_digamma = with_partials(_wide(jax.scipy.special.digamma), lambda t, y, x: t * _trigamma(x))
+_digamma = with_partials(
+    # At 0 it is NaN in TensorFlow, and in JAX 0.10.
+    lambda x: jnp.where(x == 0, jnp.nan, _wide(jax.scipy.special.digamma)(x)),
+    lambda t, y, x: t * _trigamma(x),
+)
 _bessel_i0 = with_partials(_wide(jax.scipy.special.i0), lambda t, y, x: t * _bessel_i1(x))
 _bessel_i1: Callable[..., Any] = with_partials(
     _wide(jax.scipy.special.i1),

@@ -243,10 +243,7 @@ def depthwise_conv2d_native(
     """`depthwise_conv2d` with its arguments in another order."""
     scope = name or "DepthwiseConv2dNative"
     return depthwise_conv2d(
-        *(input, filter, strides, padding),
-        name=scope,
-        data_format=data_format,
-        dilations=dilations,
+        input, filter, strides, padding, name=scope, data_format=data_format, dilations=dilations
     )
 
 

@@ -1,10 +1,10 @@
 """Convolutions by oneDNN, through a custom call of XLA on x86-64.
 
-XLA (jaxlib 0.10) makes this call only behind an experimental option that also slows down matrix
-products. The call is internal to XLA and its configuration is not checked, so it is used only with
-the versions of jaxlib it was tested with (`JAXLIBS`); `convolution_cpu` has other rules for the
-rest, and for other processors. XLA cannot serialize a program with this call: the compilation cache
-does not keep it, and portable programs do not contain it.
+XLA (jaxlib 0.10 to 0.12) makes this call only behind an experimental option that also slows down
+matrix products. The call is internal to XLA and its configuration is not checked, so it is used
+only with the versions of jaxlib it was tested with (`JAXLIBS`); `convolution_cpu` has other rules
+for the rest, and for other processors. XLA cannot serialize a program with this call: the
+compilation cache does not keep it, and portable programs do not contain it.
 benchmarks/CONVOLUTIONS.md has the figures.
 """
 
@@ -36,7 +36,7 @@ from estimatorkit.ops.nn.convolution_problem import (
 from estimatorkit.ops.nn.sliding_windows import window_reach
 from estimatorkit.runtime.xla.platforms import is_portable
 
-JAXLIBS = frozenset({"0.10.0", "0.10.1", "0.10.2"})
+JAXLIBS = frozenset({"0.10.0", "0.10.1", "0.10.2", "0.11.0", "0.11.1", "0.11.2", "0.12.0"})
 """The versions with which tests/ops/nn/test_convolution_onednn.py passes."""
 
 LEAST_OPERATIONS = 2e7

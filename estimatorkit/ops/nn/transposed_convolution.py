@@ -167,7 +167,14 @@ def conv_transpose(
             received=output_shape,
         )
     return _conv_transpose(
-        *(input, filters, output_shape, length - 2, strides, padding, data_format, dilations),
+        input,
+        filters,
+        output_shape,
+        length - 2,
+        strides,
+        padding,
+        data_format,
+        dilations,
         name or "conv_transpose",
     )
 

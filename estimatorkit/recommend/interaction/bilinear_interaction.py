@@ -54,8 +54,8 @@ class BilinearInteraction(ConfiguredLayer):
                 received=repr(bilinear_type),
                 hint=did_you_mean(str(bilinear_type), _TYPES),
             )
+        self.keep_arguments(locals())
         self.bilinear_type = bilinear_type
-        self.keep(kernel_initializer=kernel_initializer, kernel_regularizer=kernel_regularizer)
 
     def build(self, input_shape: Any) -> None:
         """Makes the matrices."""

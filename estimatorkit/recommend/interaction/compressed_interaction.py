@@ -49,6 +49,7 @@ class CompressedInteraction(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.keep_arguments(locals())
         self.maps = tuple(maps)
         odd = split_half and any(each % 2 for each in self.maps[:-1])
         if not self.maps or any(each < 1 for each in self.maps) or odd:
@@ -58,13 +59,6 @@ class CompressedInteraction(ConfiguredLayer):
                 received=f"maps={maps}, split_half={split_half}",
             )
         self.split_half = split_half
-        self.use_bias = use_bias
-        self.keep(
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-        )
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernels."""

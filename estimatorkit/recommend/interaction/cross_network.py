@@ -30,12 +30,8 @@ class _Cross(ConfiguredLayer):
         super().__init__(**kwargs)
         if num_layers < 1:
             raise value_error("num_layers is too small", expected="at least 1", received=num_layers)
+        self.keep_arguments(locals())
         self.num_layers = num_layers
-        self.keep(
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-        )
 
     def _weights_of_layers(self, stem: str, shape: list[int]) -> list[Any]:
         made = "bias" if stem == "bias" else "kernel"

@@ -45,9 +45,16 @@ class AUGRUCell(GRUCell):
 
     loop = None
     fixed = (
-        *("dropout", "recurrent_dropout", "reset_after", "implementation"),
-        *("kernel_regularizer", "recurrent_regularizer", "bias_regularizer"),
-        *("kernel_constraint", "recurrent_constraint", "bias_constraint"),
+        "dropout",
+        "recurrent_dropout",
+        "reset_after",
+        "implementation",
+        "kernel_regularizer",
+        "recurrent_regularizer",
+        "bias_regularizer",
+        "kernel_constraint",
+        "recurrent_constraint",
+        "bias_constraint",
     )
 
     def __init__(

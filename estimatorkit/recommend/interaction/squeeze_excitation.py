@@ -44,12 +44,8 @@ class SqueezeExcitation(ConfiguredLayer):
             raise value_error(
                 "reduction_ratio is too small", expected="at least 1", received=reduction_ratio
             )
+        self.keep_arguments(locals())
         self.reduction_ratio = reduction_ratio
-        self.keep(
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            kernel_regularizer=kernel_regularizer,
-        )
 
     def build(self, input_shape: Any) -> None:
         """Makes the two layers."""

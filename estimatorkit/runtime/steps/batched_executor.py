@@ -41,6 +41,7 @@ from estimatorkit.runtime.steps.columns import (
     take_rows,
 )
 from estimatorkit.runtime.xla.faults import Sites
+from estimatorkit.runtime.xla.placement import on_host
 from estimatorkit.runtime.xla.random_bits import state_in_body
 
 
@@ -308,7 +309,7 @@ class _DeviceStep:
         signature = (key, *((each.shape, each.dtype) for each in (*by_row, *shared)))
         # Threads that arrive with the same shapes wait for one compilation.
         lock = nullcontext() if signature in self._ready else self._compiling
-        with lock, x64() if self._wide else nullcontext():
+        with lock, on_host(), x64() if self._wide else nullcontext():
             variables = self._state.take(segment.reads)
             words = self._words ^ epoch if len(self._words) else self._words
             outputs, faults = self._compiled[key](by_row, numbers, shared, variables, words)

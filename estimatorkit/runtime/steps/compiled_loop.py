@@ -23,8 +23,14 @@ from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
+from estimatorkit.runtime import memory_errors
 from estimatorkit.runtime.executor import large_constants
-from estimatorkit.runtime.lower import changed_names, segment_function, state_names
+from estimatorkit.runtime.lower import (
+    changed_names,
+    segment_function,
+    shapes_within,
+    state_names,
+)
 from estimatorkit.runtime.plan import Plan, Segment
 from estimatorkit.runtime.resource_store import Access
 from estimatorkit.runtime.state import ProcessState
@@ -272,17 +278,26 @@ class CompiledLoop:
     def columns(self, block: Any) -> list[Any]:
         """The columns of a block on the device; transferred once per block."""
         if block is not self._block:
-            with self._context():
-                # The block is not written to any more, so that a device that is the CPU may use its
-                # memory as it is; the call itself sees to that at once, `device_put` in 150 us.
-                self._columns = [
-                    column
-                    if self._on_cpu and not self._singly and is_aligned(column)
-                    else jax.device_put(column, may_alias=True)
-                    for column in block.ready
-                ]
+            self._columns = block.sent or self.send(block.ready)
             self._block = block
         return self._columns
+
+    @property
+    def sends_ahead(self) -> bool:
+        """Whether blocks are sent to the device as they are read, while steps run there."""
+        return not self._on_cpu
+
+    def send(self, columns: Sequence[Any]) -> list[Any]:
+        """Transfers the columns of a block, which is not written to any more, to the device."""
+        with self._context():
+            # A device that is the CPU may use the block's memory as it is; the call itself sees to
+            # that at once, `device_put` in 150 us.
+            return [
+                column
+                if self._on_cpu and not self._singly and is_aligned(column)
+                else jax.device_put(column, may_alias=True)
+                for column in columns
+            ]
 
     def __call__(
         self, columns: list[Any], start: int, count: int, two_shapes: PartialBatches | None = None
@@ -313,6 +328,20 @@ class CompiledLoop:
         vector, done = changed.progress
         return Done(int(done), every, after, self._sites.error(vector))
 
+    def shapes(self) -> memory_errors.Shapes:
+        """The shapes of all tensors of a step of the last block, for an error."""
+        rows = [
+            jax.ShapeDtypeStruct(each.shape[1:], each.dtype)  # type: ignore[no-untyped-call]
+            for each in self._columns
+        ]
+        by_tensor = dict(zip(self.elements, rows, strict=True))
+        inputs = [
+            tensor.op.attrs["value"] if role_of(tensor.op) is Role.CONSTANT else by_tensor[tensor]
+            for tensor in self._step.inputs
+        ]
+        with self._context(), self._state.lock:
+            return shapes_within(self._step, {}, inputs, self._state.take(state_names(self._step)))
+
     def _run_at_once(
         self,
         columns: list[Any],
@@ -329,8 +358,15 @@ class CompiledLoop:
             pairs = two_shapes.runs
             runs = _filled_up(pairs, len(columns[0])), np.int32(len(pairs))
         every, after, made.values, made.progress = self._many(
-            *(columns, self._constants, self._devices.each(np.int32(start)), np.int32(count)),
-            *(kept, donated, runs, _none_done(), shapes),
+            columns,
+            self._constants,
+            self._devices.each(np.int32(start)),
+            np.int32(count),
+            kept,
+            donated,
+            runs,
+            _none_done(),
+            shapes,
         )
         return every, after
 

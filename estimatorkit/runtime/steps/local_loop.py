@@ -14,7 +14,7 @@ module does not depend on datasets.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -23,6 +23,7 @@ import numpy as np
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.runtime import memory_errors
 from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
 from estimatorkit.runtime.plan import make_plan
@@ -56,7 +57,7 @@ class LocalStepLoop(StepLoop):
         may_differ = not self._by_block
         self.plan = make_plan(graph, self._every, spec.targets, [], state.placer)
         self._after_plan = make_plan(graph, self._after, [], [], state.placer)
-        self.operations = [op for segment in self.plan.segments for op in segment.ops]
+        self.operations = self.plan.operations
         shape = ScannableStep.of(self.plan, self._after_plan)
         self.one_call = shape is not None
         if shape is not None:
@@ -67,6 +68,8 @@ class LocalStepLoop(StepLoop):
             if shape.get_next is not None:
                 elements = self._compiled.elements
                 self._prepare = HostPreprocessing(shape, elements, state, may_differ)
+                if self._compiled.sends_ahead:
+                    self._prepare.send = self._compiled.send
         else:
             self._runner = PlanRunner(self.plan, state)
             self._after_runner = PlanRunner(self._after_plan, state)
@@ -86,9 +89,15 @@ class LocalStepLoop(StepLoop):
             self._raise_input_error()
         if self._failed is not None:
             self._raise_failed()
-        done, every, after, ended, *elements = (
-            self._run_blocks(steps) if self.one_call else self._run_singly(steps)
-        )
+        if self.one_call:
+            try:
+                done, every, after, ended, *elements = self._run_blocks(steps)
+            except memory_errors.ERRORS as error:
+                raise memory_errors.explained(
+                    error, self.operations, self._compiled.shapes
+                ) from error
+        else:
+            done, every, after, ended, *elements = self._run_singly(steps)
         if not done:
             self._raise_input_error() if self._failed is None else self._raise_failed()
         ordered = [every[position] for position in self._order]
@@ -191,7 +200,11 @@ class HostPreprocessing:
 
     Attributes:
         together: the number of consecutive elements that each step takes.
+        send: transfers the columns of a block to the device when it is read; None if the loop does
+            when it takes the block.
     """
+
+    send: Callable[[Sequence[Any]], list[Any]] | None = None
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import starmap
 from typing import Any, NamedTuple
 
@@ -308,10 +308,9 @@ class _Collected:
     def scanned(self, equation: Any, given: list[Any]) -> Sequence[Any]:
         """`lax.scan`."""
         parameters = equation.params
-        split = parameters["num_consts"]
-        end = split + parameters["num_carry"]
+        split, count = scan_counts(parameters)
+        end = split + count
         constants, start, columns = given[:split], given[split:end], given[end:]
-        count = len(start)
 
         def step(carried: Any, row: Any) -> Any:
             vector, values = carried
@@ -321,6 +320,14 @@ class _Collected:
         options = {key: parameters[key] for key in ("length", "reverse", "unroll")}
         (vector, after), stacks = lax.scan(step, (self._vector, start), columns, **options)
         return self._after((vector, [*after, *stacks]))
+
+
+def scan_counts(parameters: Mapping[str, Any]) -> tuple[int, int]:
+    """The numbers of constants and of carried values of a `lax.scan`."""
+    if "num_consts" in parameters:  # JAX 0.10
+        return parameters["num_consts"], parameters["num_carry"]
+    constants, carried, _ = parameters["ft_in"].unpack()
+    return len(constants), len(carried)
 
 
 _CONTAINERS: dict[str, Callable[[_Collected, Any, list[Any]], Sequence[Any]]] = {

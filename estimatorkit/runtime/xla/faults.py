@@ -26,7 +26,7 @@ from jax.interpreters import ad, mlir
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.core.faults import MOST_VALUES, Fault, fault_error, found, known, worded
+from estimatorkit.core.faults import MOST_VALUES, Fault, fault_error, first_fault, known, message
 from estimatorkit.core.tensor import Operation
 
 LENGTH = 2 + 2 * MOST_VALUES
@@ -57,7 +57,7 @@ class Sites:
         op, fault = self._found[words[0] - 1]
         pairs = words[2:].reshape(-1, 2).tolist()
         values = [(high << 32) | (low & 0xFFFFFFFF) for low, high in pairs]
-        return fault_error(op, worded(fault, int(words[1]), values[: len(fault.values)]))
+        return fault_error(op, message(fault, int(words[1]), values[: len(fault.values)]))
 
 
 Mark: TypeAlias = tuple[Sequence[Any], int]
@@ -133,8 +133,8 @@ def marked(outputs: Sequence[Any], marks: Sequence[Mark]) -> Sequence[Any]:
 
 def raise_found(op: Operation, faults: Sequence[Fault]) -> None:
     """Raises InvalidArgumentError if known values are faulty."""
-    if are_checked() and (first := found(faults)) is not None:
-        raise fault_error(op, worded(*first))
+    if are_checked() and (first := first_fault(faults)) is not None:
+        raise fault_error(op, message(*first))
 
 
 def committed(old: Any, new: Any) -> Any:

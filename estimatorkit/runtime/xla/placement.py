@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +58,17 @@ def device_named(name: str) -> Any:
     return next(iter(available().values())) if name == DEFAULT else available()[name]
 
 
+def on_host() -> AbstractContextManager[Any]:
+    """A context manager in which executables run on the CPU unless their arguments are elsewhere.
+
+    Functions of datasets run there: their arguments come from the host, and their results go back.
+    """
+    if jax.default_backend() == "cpu":
+        return nullcontext()
+    device: AbstractContextManager[Any] = jax.default_device(jax.local_devices(backend="cpu")[0])
+    return device
+
+
 def set_cpu_devices(count: int) -> None:
     """Requests several virtual CPU devices, which share the cores.
 
@@ -73,7 +85,9 @@ def set_cpu_devices(count: int) -> None:
                 "The number of CPU devices cannot change once JAX has started: %d names share "
                 "%d devices. Create the session that configures them before anything runs, or set "
                 "the environment variable JAX_NUM_CPU_DEVICES=%d.",
-                *(count, present, count),
+                count,
+                present,
+                count,
             )
             _cpu_names = max(count, _cpu_names)
             available.cache_clear()

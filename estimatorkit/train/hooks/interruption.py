@@ -61,7 +61,8 @@ class InterruptionHook(SessionRunHook):
             again = "press Ctrl-C again" if number == signal.SIGINT else "send it again"
             logger.warning(
                 "%s: saving a checkpoint after this step (%s to exit at once).",
-                *(self._came.name, again),
+                self._came.name,
+                again,
             )
 
         self._came = None

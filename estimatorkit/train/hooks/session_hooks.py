@@ -117,7 +117,7 @@ class GlobalStepWaiterHook(SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> None:
         """Waits before the first step."""
-        told = -_STEPS_BETWEEN_LINES
+        logged = -_STEPS_BETWEEN_LINES
         if self._wait_until_step <= 0:
             self._begun = True
         while not self._begun:
@@ -125,10 +125,11 @@ class GlobalStepWaiterHook(SessionRunHook):
             if now >= self._wait_until_step:
                 self._begun = True
                 return
-            if now - told >= _STEPS_BETWEEN_LINES:
-                told = now
+            if now - logged >= _STEPS_BETWEEN_LINES:
+                logged = now
                 logger.info(
                     "Waiting for global step %d before starting training. Current step is %d.",
-                    *(self._wait_until_step, now),
+                    self._wait_until_step,
+                    now,
                 )
             time.sleep(_SECONDS_BETWEEN_LOOKS)

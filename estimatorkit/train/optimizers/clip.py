@@ -143,6 +143,9 @@ def scale_gradient(gradient: Any, factor: Any) -> Any:
 
 
 __all__ = [
-    *("clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "global_norm"),
+    "clip_by_average_norm",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "global_norm",
     "scale_gradient",
 ]

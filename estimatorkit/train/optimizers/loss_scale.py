@@ -280,6 +280,11 @@ def enable_mixed_precision_graph_rewrite(
 
 
 __all__ = [
-    *("DynamicLossScale", "FixedLossScale", "LossScale", "MixedPrecisionLossScaleOptimizer"),
-    *("all_finite", "as_loss_scale", "enable_mixed_precision_graph_rewrite"),
+    "DynamicLossScale",
+    "FixedLossScale",
+    "LossScale",
+    "MixedPrecisionLossScaleOptimizer",
+    "all_finite",
+    "as_loss_scale",
+    "enable_mixed_precision_graph_rewrite",
 ]

@@ -118,6 +118,9 @@ def adam(
     return w - step * m / (jnp.sqrt(v) + epsilon), m, v
 
 
+lazy_adam = update_rule("LazyAdam", slots=adam.slots, example=adam.example)(adam.kernel)
+
+
 @update_rule(
     "RMSProp",
     slots=("rms", "momentum"),
@@ -147,10 +150,7 @@ def rms_prop(
     slots=("rms", "mg", "momentum"),
     example=(
         _RMS_EXAMPLE,
-        (
-            *((0.8902998, -1.9619833), (0.459, 0.499)),
-            *((0.255, 0.155), (0.10970022, -0.03801673)),
-        ),
+        ((0.8902998, -1.9619833), (0.459, 0.499), (0.255, 0.155), (0.10970022, -0.03801673)),
     ),
 )
 def centered_rms_prop(

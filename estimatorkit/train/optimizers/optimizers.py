@@ -14,12 +14,13 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.math.elementwise import cast
 from estimatorkit.train.optimizers import keras_rules, optimizer_rules as rules
-from estimatorkit.train.optimizers.optimizer import Optimizer, filled_like
-from estimatorkit.train.optimizers.rule_optimizer import RuleOptimizer
+from estimatorkit.train.optimizers.optimizer import Optimizer, filled_like, takes_repeated_rows
+from estimatorkit.train.optimizers.rule_optimizer import RuleOptimizer, apply_rule
 from estimatorkit.train.optimizers.update_rule import UpdateRule
 
 
@@ -216,6 +217,22 @@ class AdamOptimizer(RuleOptimizer):
             with graph.control_dependencies(update_ops), graph.colocate_with(power):
                 moved.append(power.assign(power * self._tensors[beta]).op)
         return super()._finish([*update_ops, *moved], name_scope)
+
+
+class LazyAdamOptimizer(AdamOptimizer):
+    """A variant of Adam in which sparse gradients update only their rows of w, m and v.
+
+    For large embeddings: the cost of a step depends on the rows in the batch, not on the table.
+    Dense gradients are applied as in `AdamOptimizer`. Source: `tf.contrib.opt.LazyAdamOptimizer`.
+    Slots: 'm', 'v'.
+
+    Args:
+        learning_rate, beta1, beta2, epsilon, use_locking, name: see `AdamOptimizer`.
+    """
+
+    @takes_repeated_rows
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
+        return apply_rule(rules.lazy_adam, self, self._tensors, var, grad)
 
 
 class RMSPropOptimizer(RuleOptimizer):
@@ -438,6 +455,7 @@ __all__ = [
     "AdamOptimizer",
     "FtrlOptimizer",
     "GradientDescentOptimizer",
+    "LazyAdamOptimizer",
     "MomentumOptimizer",
     "Optimizer",
     "ProximalAdagradOptimizer",

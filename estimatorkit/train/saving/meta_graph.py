@@ -25,9 +25,15 @@ from estimatorkit.train.queues.queue_runner import QueueRunner
 from estimatorkit.version import __version__
 
 _VARIABLES = (
-    *(GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES),
-    *(GraphKeys.TRAINABLE_VARIABLES, GraphKeys.METRIC_VARIABLES, GraphKeys.GLOBAL_STEP),
-    *(GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.CONCATENATED_VARIABLES, GraphKeys.WEIGHTS),
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.MODEL_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+    GraphKeys.METRIC_VARIABLES,
+    GraphKeys.GLOBAL_STEP,
+    GraphKeys.MOVING_AVERAGE_VARIABLES,
+    GraphKeys.CONCATENATED_VARIABLES,
+    GraphKeys.WEIGHTS,
     GraphKeys.BIASES,
 )
 """Collections whose bytes may be `VariableDef`s."""

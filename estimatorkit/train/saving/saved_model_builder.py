@@ -41,9 +41,12 @@ from estimatorkit.train.saving.saver import Saver, tensors_to_save
 from estimatorkit.train.saving.signatures import predict_signature_def
 
 _NOT_WRITTEN = {
-    *(STEP_CHECKS, GraphKeys.SAVEABLE_OBJECTS),  # Python objects
+    STEP_CHECKS,
+    GraphKeys.SAVEABLE_OBJECTS,  # Python objects
     # Passed to the builder explicitly; a loaded graph still has those of its model.
-    *(constants.ASSETS_KEY, constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY),
+    constants.ASSETS_KEY,
+    constants.MAIN_OP_KEY,
+    constants.LEGACY_INIT_OP_KEY,
 }
 
 

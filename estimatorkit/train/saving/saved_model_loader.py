@@ -260,13 +260,11 @@ def init_op_name(meta_graph: Any) -> str | None:
 
 
 __all__ = [
-    *(
-        "SavedModelLoader",
-        "contains_saved_model",
-        "init_op_name",
-        "load",
-        "maybe_saved_model_directory",
-    ),
+    "SavedModelLoader",
+    "contains_saved_model",
+    "init_op_name",
+    "load",
+    "maybe_saved_model_directory",
     "meta_graph_with_tags",
 ]
 __dir__ = listing(__name__)

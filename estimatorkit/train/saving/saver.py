@@ -27,7 +27,7 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variables import Variable
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
-from estimatorkit.data.sharded_dataset import dealt_states, restore_dealt
+from estimatorkit.data.sharded_dataset import restore_shards, shard_states
 from estimatorkit.interop.projector import CONFIG as PROJECTOR_CONFIG, write_from_checkpoint
 from estimatorkit.layers.feature_column.vocabulary import (
     VOCABULARY_FILES,
@@ -561,7 +561,7 @@ def _put(
     for name, counter in counters.items():
         sess.state.put(name, counter)
     if _moves_input.get():
-        restore_dealt(sess.state, dealt, positions)
+        restore_shards(sess.state, dealt, positions)
         restore_iterators(sess.state, positions)
 
 
@@ -721,7 +721,7 @@ def session_state(sess: Any) -> dict[str, Any]:
     notes = {
         "vocabularies": _vocabularies(sess.graph),
         "columns": noted_columns(sess.graph),
-        "dealt": dealt_states(sess.state),
+        "dealt": shard_states(sess.state),
     }
     return {**state, **{key: note for key, note in notes.items() if note}}
 

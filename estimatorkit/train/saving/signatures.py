@@ -190,8 +190,12 @@ def is_valid_signature(signature_def: Any) -> bool:
 
 
 __all__ = [
-    *("build_signature_def", "build_tensor_info", "classification_signature_def"),
-    *("get_tensor_from_tensor_info", "is_valid_signature", "predict_signature_def"),
+    "build_signature_def",
+    "build_tensor_info",
+    "classification_signature_def",
+    "get_tensor_from_tensor_info",
+    "is_valid_signature",
+    "predict_signature_def",
     "regression_signature_def",
 ]
 __dir__ = listing(__name__)

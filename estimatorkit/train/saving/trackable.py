@@ -30,8 +30,17 @@ _VALUE = "VARIABLE_VALUE"
 WHOLE = (Variable, PartitionedVariable)
 """Types that are one tensor of a checkpoint."""
 _NEVER = (
-    *(Tensor, Operation, Graph, Session, type, ModuleType, np.ndarray, np.generic),
-    *(FunctionType, MethodType, BuiltinFunctionType),
+    Tensor,
+    Operation,
+    Graph,
+    Session,
+    type,
+    ModuleType,
+    np.ndarray,
+    np.generic,
+    FunctionType,
+    MethodType,
+    BuiltinFunctionType,
 )
 
 
@@ -176,6 +185,13 @@ def stored_paths(stored: Any) -> list[str]:
 
 
 __all__ = [
-    *("OBJECT_GRAPH", "WHOLE", "Node", "is_followed", "name_of", "objects_proto", "read_objects"),
-    *("stored_paths", "walk"),
+    "OBJECT_GRAPH",
+    "WHOLE",
+    "Node",
+    "is_followed",
+    "name_of",
+    "objects_proto",
+    "read_objects",
+    "stored_paths",
+    "walk",
 ]

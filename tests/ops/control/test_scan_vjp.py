@@ -13,6 +13,7 @@ from jax import lax
 
 import estimatorkit as tf
 from estimatorkit.ops.control import scan_vjp as scans
+from estimatorkit.runtime.xla.collected_faults import scan_counts
 
 rng = np.random.default_rng(5)
 RECURRENT = jnp.asarray(rng.normal(size=(3, 3)) * 0.5, jnp.float32)
@@ -93,7 +94,7 @@ def carried_shapes(run: Callable[..., Any]) -> list[tuple[int, ...]]:
         variable.aval.shape
         for equation in traced.jaxpr.eqns
         if equation.primitive.name == "scan"
-        for variable in equation.outvars[: equation.params["num_carry"]]
+        for variable in equation.outvars[: scan_counts(equation.params)[1]]
     ]
 
 

@@ -113,7 +113,7 @@ _RULED = {
 }
 
 
-@sweep("name", _RULED, quick=7)
+@sweep("name", _RULED, quick=4)
 def test_every_rule_matches_xla(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(convolution_cpu, "STRIDED_FILTER", 100)

@@ -374,7 +374,7 @@ def test_keras_models_stop() -> None:
     model.fit(good, targets, verbose=0)
     weights = model.get_weights()[0]
     for call in (
-        lambda: model.fit(bad, targets, verbose=0),
+        lambda: model.fit(bad, targets, shuffle=False, verbose=0),
         lambda: model.evaluate(bad, targets, verbose=0),
         lambda: model.predict(bad),
     ):

@@ -263,7 +263,5 @@ def tokenizer_from_json(json_string: str) -> Tokenizer:
     return tokenizer
 
 
-__all__ = [
-    *("Tokenizer", "hashing_trick", "one_hot", "text_to_word_sequence", "tokenizer_from_json"),
-]
+__all__ = ["Tokenizer", "hashing_trick", "one_hot", "text_to_word_sequence", "tokenizer_from_json"]
 __dir__ = listing(__name__)

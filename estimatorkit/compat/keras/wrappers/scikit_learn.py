@@ -49,7 +49,10 @@ class BaseWrapper(Parameters):
     def _more_parameters(self) -> set[str]:
         functions = (self._builder(), Model.fit, Model.predict, Model.evaluate)
         return {name for each in functions for name in inspect.signature(each).parameters} - {
-            *("self", "x", "y", "kwargs")
+            "self",
+            "x",
+            "y",
+            "kwargs",
         }
 
     def _builder(self) -> Callable[..., Any]:

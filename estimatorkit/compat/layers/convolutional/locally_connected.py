@@ -138,7 +138,11 @@ class LocallyConnected(Filters):
     def call(self, inputs: Tensor) -> Any:
         """The outputs."""
         outputs = local_convolution(
-            *(inputs, self.kernel, self.kernel_size, self.strides, self._places),
+            inputs,
+            self.kernel,
+            self.kernel_size,
+            self.strides,
+            self._places,
             channels_first=self.channels_first,
         )
         if self.bias is not None:

@@ -244,7 +244,11 @@ class LSTMCell(LSTMShapedCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            *(num_units, num_proj, proj_clip, state_is_tuple, activation),
+            num_units,
+            num_proj,
+            proj_clip,
+            state_is_tuple,
+            activation,
             name=name,
             dtype=dtype,
             _reuse=reuse,
@@ -321,8 +325,15 @@ class BasicLSTMCell(LSTMCell):
 
 
 SAME_EACH_STEP = (
-    *(BasicRNNCell, GRUCell, LSTMCell, BasicLSTMCell),
-    *(MultiRNNCell, DropoutWrapper, ResidualWrapper),
-    *(EmbeddingWrapper, InputProjectionWrapper, OutputProjectionWrapper),
+    BasicRNNCell,
+    GRUCell,
+    LSTMCell,
+    BasicLSTMCell,
+    MultiRNNCell,
+    DropoutWrapper,
+    ResidualWrapper,
+    EmbeddingWrapper,
+    InputProjectionWrapper,
+    OutputProjectionWrapper,
 )
 """The cells all calls of which create the same operations, without device scopes."""

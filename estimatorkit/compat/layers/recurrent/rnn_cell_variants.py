@@ -99,7 +99,7 @@ class LayerNormBasicLSTMCell(_NormalizingCell):
         reuse: bool | None = None,
     ) -> None:
         super().__init__(
-            *(num_units, layer_norm, norm_gain, norm_shift), activation=activation, _reuse=reuse
+            num_units, layer_norm, norm_gain, norm_shift, activation=activation, _reuse=reuse
         )
         self._forget_bias = forget_bias
         self._keep_prob = dropout_keep_prob
@@ -161,7 +161,10 @@ class CoupledInputForgetGateLSTMCell(_NormalizingCell):
         norm_shift: float = 0.0,
     ) -> None:
         super().__init__(
-            *(num_units, layer_norm, norm_gain, norm_shift),
+            num_units,
+            layer_norm,
+            norm_gain,
+            norm_shift,
             num_proj=num_proj,
             proj_clip=proj_clip,
             state_is_tuple=state_is_tuple,
@@ -424,8 +427,15 @@ class AttentionCellWrapper(RNNCell):
 
 SAME_EACH_STEP = (
     *rnn_cell.SAME_EACH_STEP,
-    *(GRUBlockCell, GRUBlockCellV2, LSTMBlockCell, LayerNormBasicLSTMCell),
-    *(CoupledInputForgetGateLSTMCell, NASCell, UGRNNCell, HighwayWrapper, AttentionCellWrapper),
+    GRUBlockCell,
+    GRUBlockCellV2,
+    LSTMBlockCell,
+    LayerNormBasicLSTMCell,
+    CoupledInputForgetGateLSTMCell,
+    NASCell,
+    UGRNNCell,
+    HighwayWrapper,
+    AttentionCellWrapper,
 )
 """Those of `rnn_cell` and of `contrib.rnn`."""
 

@@ -1,6 +1,3 @@
-from estimatorkit.compat.train.optimizers.contrib_optimizers import (
-    LazyAdamOptimizer as LazyAdamOptimizer,
-)
 from estimatorkit.compat.train.sessions.monitored_training import (
     MonitoredTrainingSession as MonitoredTrainingSession,
 )

@@ -148,7 +148,8 @@ _register(
     lambda key, shape, dtype, low, high: jax.random.randint(key, shape, low, high, dtype),
     ((-1, 2, 3), (4, 4, -2)),
     ("x", "x"),
-    *(np.int32(-2), np.int32(5)),
+    np.int32(-2),
+    np.int32(5),
     dtype=int32,
 )
 _register(
@@ -158,7 +159,8 @@ _register(
     ),
     ((2, 4, 0), (4, 3, 2)),
     ("fx", "fx"),
-    *(np.float32(9), np.float32(0.25)),
+    np.float32(9),
+    np.float32(0.25),
     dtype=int32,
 )
 _register(
@@ -185,7 +187,10 @@ _register(
     _truncated,
     ((4.08937979, 4.19973946, 4.16509533), (4.70443058, 4.24737406, 4.05434418)),
     ("f", "f", "f", "f"),
-    *(np.float32(0), np.float32(1), np.float32(4), np.float32(9)),
+    np.float32(0),
+    np.float32(1),
+    np.float32(4),
+    np.float32(9),
     dtype=float32,
     gradient="auto",
 )

@@ -40,8 +40,13 @@ class Defun:
 
     def __init__(self, *input_types: Any, **keywords: Any) -> None:
         known = {
-            *("func_name", "grad_func", "python_grad_func", "out_names", "shape_func"),
-            *("noinline", "separate_compiled_gradients"),
+            "func_name",
+            "grad_func",
+            "python_grad_func",
+            "out_names",
+            "shape_func",
+            "noinline",
+            "separate_compiled_gradients",
         }
         unknown = sorted(set(keywords) - known)
         if unknown:

@@ -394,7 +394,9 @@ def _infer_combined(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
     shape = TensorShape([batch, size])
     return [
         Spec(float32, TensorShape([batch, size, 4])),
-        *(Spec(float32, shape), Spec(float32, shape), Spec(int32, TensorShape([batch]))),
+        Spec(float32, shape),
+        Spec(float32, shape),
+        Spec(int32, TensorShape([batch])),
     ]
 
 
@@ -409,7 +411,9 @@ register(
             (
                 _BOXES[None, :, None],
                 np.stack([_SCORES, _SCORES[::-1]], 1)[None],
-                *(np.int32(1), np.int32(3), *_LIMITS[1:]),
+                np.int32(1),
+                np.int32(3),
+                *_LIMITS[1:],
             ),
             {"per_class": False, "clip": True},
             (

@@ -126,7 +126,7 @@ def _real(op_type: str, rank: int, inverse: bool) -> Callable[..., Tensor]:
         infer=lambda inputs, attrs: _infer_real(inputs, attrs, rank, inverse),
         numpy_kernel=numpy_kernel,
         static=(1,),
-        accepts="c" if inverse else "f",
+        accepts="c" if inverse else "d",
         cases=lambda: [
             Case(
                 (

@@ -123,8 +123,12 @@ register(
     cases=lambda: [
         Case(
             (
-                *(_INDICES, _VALUES, _SHAPE),
-                *(longs([[0, 2], [1, 1]]), floats([2, 7]), _SHAPE),
+                _INDICES,
+                _VALUES,
+                _SHAPE,
+                longs([[0, 2], [1, 1]]),
+                floats([2, 7]),
+                _SHAPE,
                 np.float32(0.5),
             ),
             {},
@@ -181,10 +185,7 @@ for _type, _pick in (
         gradient=back_through_destinations({1: 3, 4: 4}, 1),
         cases=lambda least=_pick is np.less_equal: [
             Case(
-                (
-                    *(_INDICES, _VALUES, _SHAPE),
-                    *(longs([[0, 2], [1, 1]]), floats([2, 7]), _SHAPE),
-                ),
+                (_INDICES, _VALUES, _SHAPE, longs([[0, 2], [1, 1]]), floats([2, 7]), _SHAPE),
                 {},
                 (
                     longs([[0, 1], [0, 2], [1, 1], [2, 0]]),

@@ -90,8 +90,12 @@ register(
     cases=lambda: [
         Case(
             (
-                *(longs([[0, 0], [0, 1], [1, 0]]), longs(5, 3, 8), longs(2, 2)),
-                *(longs([[0, 0], [1, 0], [1, 1]]), longs(3, 9, 7), longs(2, 3)),
+                longs([[0, 0], [0, 1], [1, 0]]),
+                longs(5, 3, 8),
+                longs(2, 2),
+                longs([[0, 0], [1, 0], [1, 1]]),
+                longs(3, 9, 7),
+                longs(2, 3),
             ),
             {"operation": "union", "validate_indices": True},
             (
@@ -311,8 +315,12 @@ register(
     cases=lambda: [
         Case(
             (
-                *(longs([[0, 0], [1, 0], [2, 0]]), longs(1, 2, 3), longs(4, 1)),
-                *(longs([[1, 0], [1, 1], [2, 0]]), longs(2, 5, 3), longs(4, 2)),
+                longs([[0, 0], [1, 0], [2, 0]]),
+                longs(1, 2, 3),
+                longs(4, 1),
+                longs([[1, 0], [1, 1], [2, 0]]),
+                longs(2, 5, 3),
+                longs(4, 2),
             ),
             {"normalize": True},
             floats([np.inf, 0.5, 0, 0]),

@@ -35,7 +35,7 @@ _TELLING_SECS = 2.0
 """How long one who ends tries to tell it to others, who may be gone."""
 
 _ENDING_SECS = 15.0
-"""How long the chief's threads are waited for: to find that a task is gone takes ten seconds."""
+"""How long to wait for the chief's threads: a lost task is noticed after ten seconds."""
 
 _GONE = (
     AbortedError,
@@ -44,7 +44,7 @@ _GONE = (
     FailedPreconditionError,
     UnavailableError,
 )
-"""What telling others raises where nobody is there any more, or nothing of the training."""
+"""Errors of requests to tasks that have ended, or lost the training's state."""
 
 
 class SynchronizingRunner(QueueRunner):

@@ -30,22 +30,6 @@ from estimatorkit.train.optimizers.optimizers import AdamOptimizer, MomentumOpti
 from estimatorkit.train.optimizers.rule_optimizer import RuleOptimizer, apply_rule
 
 
-class LazyAdamOptimizer(AdamOptimizer):
-    """A variant of Adam in which sparse gradients update only their rows of w, m and v.
-
-    For large embeddings: the cost of a step depends on the rows in the batch, not on the table.
-    Dense gradients are applied as in `AdamOptimizer`. Source: `tf.contrib.opt.LazyAdamOptimizer`.
-    Slots: 'm', 'v'.
-
-    Args:
-        learning_rate, beta1, beta2, epsilon, use_locking, name: see `AdamOptimizer`.
-    """
-
-    @takes_repeated_rows
-    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
-        return apply_rule(contrib_rules.lazy_adam, self, self._tensors, var, grad)
-
-
 class NadamOptimizer(AdamOptimizer):
     """Adam with Nesterov's momentum: w -= lr_t (beta1 m + (1 - beta1) g) / (sqrt(v) + epsilon).
 
@@ -370,8 +354,16 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
 
 
 __all__ = [
-    *("AdaMaxOptimizer", "AdamWOptimizer", "AddSignOptimizer", "DecoupledWeightDecayExtension"),
-    *("LARSOptimizer", "LazyAdamOptimizer", "MomentumWOptimizer", "NadamOptimizer"),
-    *("PowerSignOptimizer", "extend_with_decoupled_weight_decay", "get_cosine_decay_fn"),
-    *("get_linear_decay_fn", "get_restart_decay_fn"),
+    "AdaMaxOptimizer",
+    "AdamWOptimizer",
+    "AddSignOptimizer",
+    "DecoupledWeightDecayExtension",
+    "LARSOptimizer",
+    "MomentumWOptimizer",
+    "NadamOptimizer",
+    "PowerSignOptimizer",
+    "extend_with_decoupled_weight_decay",
+    "get_cosine_decay_fn",
+    "get_linear_decay_fn",
+    "get_restart_decay_fn",
 ]

@@ -11,8 +11,6 @@ from estimatorkit.train.optimizers.update_rule import update_rule
 
 _SIGN_EXAMPLE = {"learning_rate": 0.1, "sign_decay": 0.5, "beta": 0.9}
 
-lazy_adam = update_rule("LazyAdam", slots=adam.slots, example=adam.example)(adam.kernel)
-
 
 @update_rule(
     "NesterovAdam",
@@ -99,4 +97,4 @@ def lars(
     return w - learning_rate * trust * step, velocity
 
 
-__all__ = ["add_sign", "lars", "lazy_adam", "nesterov_adam", "power_sign"]
+__all__ = ["add_sign", "lars", "nesterov_adam", "power_sign"]

@@ -116,7 +116,8 @@ class SyncReplicasOptimizer(Optimizer):
         total = replicas_to_aggregate if total_num_replicas is None else total_num_replicas
         logger.info(
             "SyncReplicasV2: replicas_to_aggregate=%s; total_num_replicas=%s",
-            *(replicas_to_aggregate, total),
+            replicas_to_aggregate,
+            total,
         )
         self._opt = opt
         self._required = replicas_to_aggregate

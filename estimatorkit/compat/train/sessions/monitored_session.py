@@ -47,8 +47,8 @@ class HookedSession:
         counter = get_global_step(sess.graph) if hooks else None
         self._read_step = None if counter is None else sess.make_callable(counter)
         self._runs = 0
-        self._told: int | None = None  # the last global step reported to hooks
-        self._asked_at: dict[SessionRunHook, int] = {}
+        self._reported: int | None = None  # the last global step reported to hooks
+        self._called_at: dict[SessionRunHook, int] = {}
         self._pending: list[NDArray[Any]] = []
 
     @property
@@ -76,8 +76,8 @@ class HookedSession:
         if self._stop:
             raise RuntimeError("Run called even after should_stop requested.")
         before = self._step()
-        if self._told is None:
-            self._told = before
+        if self._reported is None:
+            self._reported = before
         due = [hook for hook in self._hooks if self._is_due(hook, before)]
         watched = [hook for hook in self._hooks if hook.loss_tensor is not None]
         values, losses = run_hooked(
@@ -91,13 +91,13 @@ class HookedSession:
         )
         self._runs += 1
         self._pending.append(np.array(losses, np.float64))
-        told, self._told = self._told, self._step()
-        if self._told > told:
-            self._tell_steps(watched, told, self._told - told)
+        before, self._reported = self._reported, self._step()
+        if self._reported > before:
+            self._report_steps(watched, before, self._reported - before)
         else:
             for hook in self._hooks:
                 if hook.watches_runs:
-                    hook.after_steps(FinishedSteps(told, np.empty(0), self.session, self._stop))
+                    hook.after_steps(FinishedSteps(before, np.empty(0), self.session, self._stop))
         return values
 
     def should_stop(self) -> bool:
@@ -119,12 +119,12 @@ class HookedSession:
         if type(hook).next_control_step is SessionRunHook.next_control_step:
             return True
         at = hook.next_control_step(step)
-        if at is None or at > step + 1 or self._asked_at.get(hook) == step:
+        if at is None or at > step + 1 or self._called_at.get(hook) == step:
             return False
-        self._asked_at[hook] = step
+        self._called_at[hook] = step
         return True
 
-    def _tell_steps(self, watched: Sequence[SessionRunHook], before: int, moved: int) -> None:
+    def _report_steps(self, watched: Sequence[SessionRunHook], before: int, moved: int) -> None:
         """Calls `after_steps`, each hook with the values of its own loss."""
         rows = np.stack(self._pending)
         self._pending = []

@@ -60,6 +60,7 @@ def test_stateless_moments(draw: Any, mean: Any, deviation: Any) -> None:
     np.testing.assert_allclose(values.std(0), deviation, rtol=0.03)
 
 
+@pytest.mark.slow
 def test_gamma_draws_per_rate() -> None:
     with tf.Graph().as_default():
         [drawn] = _drawn(tf.random_gamma([5], 1.0, beta=[1.0, 1.0], seed=1))
