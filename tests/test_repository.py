@@ -195,6 +195,8 @@ def test_no_circular_imports() -> None:
         targets = graph[name] = set()
         tree = ast.parse(path.read_text())
         for target in (*(module for _, module in imports(tree, path)), *listed(tree, path)):
+            if target.startswith("estimatorkit.compat") and "estimatorkit.compat" not in files:
+                continue  # what is not there, the package does without
             while target and target not in files:
                 target = target.rpartition(".")[0]
             targets.update({target} - {"", name})

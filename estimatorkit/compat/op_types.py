@@ -62,15 +62,6 @@ add_ops(
     "DeleteSessionTensor GetSessionHandle GetSessionTensor",
 )
 add_ops(
-    "estimatorkit.compat.ops.variables.state",
-    "AssertVariablesInitialized AssignAddVariableOp AssignSubVariableOp AssignVariableOp "
-    "CountUpTo InitializedValue ReadVariableOp ReportUninitializedVariables ResourceScatterAdd "
-    "ResourceScatterDiv ResourceScatterMax ResourceScatterMin ResourceScatterMul "
-    "ResourceScatterNdAdd ResourceScatterNdMax ResourceScatterNdMin ResourceScatterNdSub "
-    "ResourceScatterNdUpdate ResourceScatterSub ResourceScatterUpdate "
-    "ResourceStridedSliceAssign VarHandleOp VarIsInitializedOp",
-)
-add_ops(
     "estimatorkit.compat.train.optimizers.contrib_rules",
     "ApplyAddSign ApplyLars ApplyNesterovAdam ApplyPowerSign SparseApplyAddSign "
     "SparseApplyNesterovAdam SparseApplyPowerSign",

@@ -79,6 +79,7 @@ import estimatorkit.ops.text.string_numbers
 import estimatorkit.ops.text.string_pieces
 import estimatorkit.ops.text.strings
 import estimatorkit.ops.text.unicode
+import estimatorkit.ops.variables.state
 from estimatorkit.core.graph import in_graph_of
 from estimatorkit.core.tensor import operators
 

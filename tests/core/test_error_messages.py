@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 
 Program = Callable[[], Any]
 
@@ -42,11 +42,6 @@ BUILDING: dict[str, tuple[Program, type[Exception], str]] = {
     "tile": (lambda: tf.tile(_x(2, 3), [2]), ValueError, r"shape \(2,\)"),
     "where: shapes": (
         lambda: tf.where(_x(2, dtype=tf.bool), tf.zeros([3]), tf.ones([3])),
-        ValueError,
-        "must be equal, but are 2 and 3",
-    ),
-    "where: rows": (
-        lambda: tf.where(_x(2, dtype=tf.bool), tf.zeros([3, 4]), tf.ones([3, 4])),
         ValueError,
         "must be equal, but are 2 and 3",
     ),

@@ -23,7 +23,7 @@ PROGRAM = "from tests.distribute.programs.sharded import main; main()"
 EIGHT = {"strategy": "mirrored", "batch": 4, "above": 100}
 TWO = {"strategy": "multi", "batch": 16, "above": 100}
 MODELS: dict[str, dict[str, Any]] = {
-    **{name: {"optimizer": name} for name in ("sgd", "adagrad", "adam", "lazy_adam", "ftrl")},
+    **{name: {"optimizer": name} for name in ("sgd", "adagrad", "adam", "ftrl")},
     "one_batch": {"optimizer": "adagrad", "examples": 32},  # wherever the input is
     "columns": {"model": "columns", "optimizer": "adagrad"},
     "premade": {"model": "premade"},

@@ -24,7 +24,8 @@ class Training:
     Args:
         processes: starts and kills.
         folder: where the model's folder goes.
-        program: the name of one of `programs`, which takes options as JSON, among them 'model_dir'.
+        program: the name of one of `programs`, or the path of another without its '.py'. It takes
+            options as JSON, among them 'model_dir'.
         jobs: how many tasks each job has.
         options: of the program.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.estimator.serving import predictor as predictors
 from estimatorkit.estimator.serving.predictor import Predictor, load_predictor
 from estimatorkit.estimator.serving.rest_json import predict_inputs

@@ -62,7 +62,8 @@ KINDS = {
     name: kinds
     for kinds in (ESTIMATORS, OPTIMIZERS, SCHEDULES, EXPORTS, HOOKS)
     for name in kinds
-    if name != "constant"  # no function's
+    # 'constant' is no function's, and legacy ones need not be installed.
+    if name != "constant" and signatures.place_of(kinds[name].place)
 }
 
 

@@ -260,6 +260,8 @@ CASES: dict[str, dict[str, LayerCase]] = {
     family: {f"{each.kind} {number}": each for number, each in enumerate(cases)}
     for family, cases in _TABLE.items()
 }
+# Classes that are names of TensorFlow 1.
+LEGACY = {"LocallyConnected1D", "LocallyConnected2D"}
 # TensorFlow's kernels for CPUs take channels last: those are run so, and turned around.
 CHANNELS_FIRST = {
     *("Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D"),

@@ -335,6 +335,13 @@ def _edges(tf: Any) -> Any:
     ]
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("assert_shapes", "assert_shapes computed", "assert_shapes rank", "assert_shapes sparse"),
+    *("broadcast computed", "broadcast_dynamic_shape", "edit_distance", "infinities"),
+    *("logm of floats", "matrix functions", "pinv of integers", "places", "sparse product"),
+    *("where of a vector and a scalar", "where of columns", "where_v2"),
+}
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "linear algebra of unknown ranks": _unknown_ranks,
     "eigenvalues and batches": _eigenvalues,

@@ -35,6 +35,8 @@ def _defun(tf: Any, z: Any, r: Any) -> Any:
     return tf.gradients(tf.real(doubled(z) * (1 - 2j)), z)[0]
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {"fft"}
 GRADIENTS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "square": _of("z", lambda tf, z: z * z * (2 - 1j), _SEED),
     "exp": _of("z", lambda tf, z: tf.exp(z), _SEED),

@@ -367,6 +367,11 @@ def _duplicate_names(tf: Any, session: Any) -> Any:
         return tf.import_graph_def(graph_def)
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("defun_arguments", "defun_call", "defun_default", "defun_keyword", "defun_names"),
+    *("defun_no_function", "recompute_grad"),
+}
 GRAPHS: dict[str, Callable[[Any, Any], Any]] = {
     function.__name__[1:]: function
     for function in (

@@ -49,6 +49,11 @@ def _named(name: str, count: int) -> Row:
     return row
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("set_size", "sparse_maximum", "sparse_reduce_sum", "sparse_segment_mean"),
+    *("sparse_segment_sum ids", "sparse_softmax", "total_variation"),
+}
 ROWS: dict[str, Row] = {
     **{name: _named(name, 1) for name in _UNARY},
     **{name: _named(name, 2) for name in _BINARY},

@@ -163,6 +163,13 @@ def _hooks_of_a_session(kind: str) -> Callable[[Any, str, dict[str, Any]], None]
     return run
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("BaselineClassifier", "BaselineRegressor", "DNNClassifier", "DNNLinearCombinedClassifier"),
+    *("DNNLinearCombinedRegressor", "DNNRegressor", "LinearClassifier", "LinearRegressor"),
+    *("MonitoredSession", "MonitoredTrainingSession", "SingularMonitoredSession"),
+    *("overrides _train_with_estimator_spec",),
+}
 HOOKS: dict[str, Callable[[Any, str, dict[str, Any]], None]] = {
     "train, evaluate, predict": _hooks_of_methods,
     "an input of tensors": _hooks_of_queues,

@@ -29,6 +29,19 @@ class Fault(NamedTuple):
     bad: tuple[Any, ...]
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("crop_and_resize", "crop_and_resize 2", "ctc_loss", "ctc_loss 2", "ctc_loss of lengths"),
+    *("ctc_loss of lengths 2", "ctc_loss of no labels", "log_uniform_candidate_sampler"),
+    *("log_uniform_candidate_sampler 2", "non_max_suppression", "sparse_segment_mean"),
+    *("sparse_segment_mean 2", "sparse_segment_mean 3", "sparse_segment_mean 4"),
+    *("sparse_segment_mean of 3", "sparse_segment_mean of 3 2", "sparse_segment_sqrt_n"),
+    *("sparse_segment_sqrt_n 2", "sparse_segment_sqrt_n 3", "sparse_segment_sqrt_n 4"),
+    *("sparse_segment_sqrt_n of 3", "sparse_segment_sqrt_n of 3 2", "sparse_segment_sum"),
+    *("sparse_segment_sum 2", "sparse_segment_sum 3", "sparse_segment_sum 4"),
+    *("sparse_segment_sum of 3", "sparse_segment_sum of 3 2", "sparse_tensor_dense_matmul"),
+    *("sparse_tensor_dense_matmul 2", "uniform_candidate_sampler", "uniform_candidate_sampler 2"),
+}
 FAULTS: dict[str, Fault] = {}
 STATEFUL: dict[str, Fault] = {}
 

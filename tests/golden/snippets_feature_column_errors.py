@@ -28,6 +28,10 @@ def _identity(fc: Any, key: str = "x") -> Any:
 _listed = "categorical_column_with_vocabulary_list"
 TEXT = np.array(["a", "b"], object)
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("dense numbers as a sequence", "no sequence in SequenceFeatures"),
+}
 ERRORS: dict[str, Callable[[Any], Any]] = {
     "bucketized of no numeric column": _error(lambda fc: fc.bucketized_column("x", [1.0])),
     "bucketized of two dimensions": _error(

@@ -407,6 +407,14 @@ def _sequence_cases() -> dict[str, Case]:
     return found
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("sequence of hashes", "sequence of hashes, deep", "sequence of identities"),
+    *("sequence of identities, deep", "sequence of listed words"),
+    *("sequence of listed words, deep", "sequence of numbers", "sequence of numbers, deep"),
+    *("sequence of pairs of numbers", "sequence of words of a file"),
+    *("sequence of words of a file, deep", "sequence, dense", "shared embeddings"),
+}
 CASES = _cases()
 
 

@@ -149,6 +149,17 @@ def _drawn(tf: Any) -> Any:
     ]
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("brightness", "combined_classes", "combined_nothing", "contrast", "crop_and_resize"),
+    *("draw_boxes_rank", "draw_two_channels", "drawn", "glimpse_centered", "glimpse_normalized"),
+    *("glimpse_pixels", "hue", "measures", "no_boxes", "patches", "suppressed"),
+    *("suppression_combined", "suppression_combined_padded", "suppression_combined_total"),
+    *("suppression_not_square", "suppression_of_batches", "suppression_of_halves"),
+    *("suppression_of_three", "suppression_overlaps", "suppression_scores", "suppression_sizes"),
+    *("suppression_soft", "suppression_soft_wide", "suppression_threshold"),
+    *("suppression_with_scores",),
+}
 IMAGES: dict[str, Callable[[Any], Any]] = {
     **_RESIZES,
     "resize_area_9x7": lambda tf: tf.image.resize_area(colors(tf, 2), [9, 7]),

@@ -618,6 +618,13 @@ def _ctc_beams(tf: Any) -> Any:
     return [*found, *decoded, scores]
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("accidental", "beams_leaves", "beams_paths", "ctc", "ctc_beams", "ctc_dense_labels"),
+    *("ctc_greedy", "ctc_lengths", "ctc_loss without merging", "ctc_rank", "ctc_v2"),
+    *("expected_counts", "greedy_lengths", "sampled", "sampled_of_parts", "sampled_without_hits"),
+    *("sampler_too_many", "unigrams_missing"),
+}
 NN: dict[str, Snippet] = {
     "conv2d_same": _conv2d("SAME"),
     "conv2d_valid": _conv2d("VALID"),

@@ -325,7 +325,7 @@ class Built:
     # -- structures
 
     def _shape_of(self, tensor: Any) -> tuple[int, ...]:
-        return tuple(self.keras.backend.int_shape(tensor)[1:])
+        return tuple(tensor.shape.as_list()[1:])
 
     def _fits(self, tensor: Any) -> bool:
         """Whether steps and pixels suffice for the windows of layers."""
@@ -576,6 +576,10 @@ def flat(outputs: Any) -> list[float]:
     """Outputs of `predict` as one list."""
     parts = outputs if isinstance(outputs, list) else [outputs]
     return [float(each) for part in parts for each in np.ravel(part)]
+
+
+# Models that need names of TensorFlow 1, by seed.
+LEGACY = {"103", "126", "129"}
 
 
 def run(tf: Any, seed: int) -> dict[str, list[float]]:

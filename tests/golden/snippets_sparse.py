@@ -212,6 +212,13 @@ def _mapped(tf: Any) -> list[Any]:
     ]
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("add", "add_dense", "add_shapes", "add_unsorted", "distance", "extremes"),
+    *("extremes_out_of_bounds", "extremes_shapes", "indicator", "mapped", "matmul"),
+    *("matmul_adjoint", "matmul_fed", "reduce", "segments", "segments_out_of_order", "sets"),
+    *("softmax",),
+}
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "matmul": _matmul,
     "matmul_adjoint": _matmul_adjoint,

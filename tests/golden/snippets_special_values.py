@@ -293,6 +293,9 @@ KINDS: Mapping[str, Mapping[str, Row]] = {
     **{"rows": ROWS, "finite rows": ROWS},
 }
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {"sparse_segment_mean", "sparse softmax"}
+
 
 def depths(kind: str, dtype: str) -> tuple[str, ...]:
     """What is recorded, the most that TensorFlow can: of whole rows gradients at finite numbers."""

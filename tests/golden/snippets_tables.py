@@ -116,6 +116,17 @@ def _dense_error(*reserved: Any, buckets: int = 4, keys: Any = 1) -> Callable[[A
     ).lookup(tf.constant(keys, tf.int64))
 
 
+# Rows that need names of TensorFlow 1.
+LEGACY = {
+    *("a word for a number", "a word twice", "an empty line", "empty file name", "file"),
+    *("file of Windows", "file of columns", "file of numbers", "file with buckets"),
+    *("file with default", "file with vocab_size", "file without newline"),
+    *("file, hashed strongly", "float keys", "negative buckets", "no buckets", "no file name"),
+    *("no such file", "sparse", "tensor", "tensor of numbers", "tensor with buckets"),
+    *("to strings from a file", "to strings from a tensor", "to strings from columns"),
+    *("too few columns", "too few lines", "vocabulary", "vocabulary of buckets"),
+    *("words of another dtype",),
+}
 EXPRESSIONS: dict[str, Callable[[Any, str], Any]] = {
     "file": _words(_file("words.txt")),
     "file with default": _words(_file("words.txt", default_value=99)),

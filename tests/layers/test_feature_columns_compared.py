@@ -10,10 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.layers.feature_column import column_texts
 
 fc = tf.feature_column
@@ -171,11 +170,3 @@ def test_columns_of_every_layer_count(by: Callable[..., Any]) -> None:
         "column number",
         "column word_indicator",
     ]
-
-
-def test_sequences_count() -> None:
-    listed = fc.sequence_categorical_column_with_vocabulary_list("word", ["a", "b"])
-    with tf.Graph().as_default() as graph:
-        features = {"word": tf.sparse.from_dense(np.array([["a", "b"]]))}
-        tf.keras.experimental.SequenceFeatures([fc.indicator_column(listed)])(features)
-        assert list(column_texts(graph)) == ["column word_indicator"]

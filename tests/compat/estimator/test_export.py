@@ -9,9 +9,7 @@ import pytest
 
 from estimatorkit.estimator.serving.predictor import load_predictor
 from estimatorkit.estimator.serving.rest_json import predict_inputs
-from tests.estimator.exported import (
-    shared_export,
-)
+from tests.estimator.exported import shared_export
 from tests.estimator.test_export import model
 
 __all__ = ["model"]

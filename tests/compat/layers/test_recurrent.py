@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-import estimatorkit as tf
+import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.layers.recurrent import recurrent_v1
 from estimatorkit.core.conversion import constant
 from estimatorkit.keras import layers
-from tests.golden.snippets_recurrent import (
-    numbers,
-)
+from tests.golden.snippets_recurrent import numbers
 from tests.layers.test_recurrent import CHEAP, evaluate, graph
 
 __all__ = ["graph"]

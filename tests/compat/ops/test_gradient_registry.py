@@ -8,7 +8,7 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.ops.control.defun import Defun
-from tests.ops.test_gradient_registry import _steep
+from tests.ops.test_gradient_registry import MORE, OURS, _steep
 
 
 @Defun(tf.float32, python_grad_func=lambda op, dy: 50.0 * dy)
@@ -34,3 +34,7 @@ def test_imported_graphs_keep_custom_gradients(function: Any, slope: float) -> N
         x, y = tf.import_graph_def(definition, return_elements=["x:0", "y:0"])
         (gradient,) = tf.gradients(y, x)
         assert session.run(gradient, {x: 2.0}) == slope
+
+
+def test_listed_operations_exist() -> None:
+    assert set(OURS) >= MORE

@@ -8,15 +8,10 @@ from estimatorkit.compat.ops.variables import session_tensors
 from estimatorkit.core import errors
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant
-from estimatorkit.core.dtypes import (
-    int32,
-)
+from estimatorkit.core.dtypes import int32
 from estimatorkit.core.graph import Graph
 from estimatorkit.ops.math import elementwise
 from estimatorkit.runtime.session import Session
-from tests.runtime.test_session import fresh
-
-__all__ = ["fresh"]
 
 
 def test_session_handles() -> None:

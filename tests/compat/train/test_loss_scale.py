@@ -10,15 +10,9 @@ import pytest
 from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
-from estimatorkit.ops.variables.variable_collections import (
-    global_variables,
-)
-from estimatorkit.train.optimizers.loss_scale import (
-    MixedPrecisionLossScaleOptimizer,
-)
-from estimatorkit.train.optimizers.optimizers import (
-    AdagradOptimizer,
-)
+from estimatorkit.ops.variables.variable_collections import global_variables
+from estimatorkit.train.optimizers.loss_scale import MixedPrecisionLossScaleOptimizer
+from estimatorkit.train.optimizers.optimizers import AdagradOptimizer
 from tests.train.test_loss_scale import graph, started
 
 __all__ = ["graph"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.train.optimizers.moving_averages import (
-    weighted_moving_average,
-)
+from estimatorkit.train.optimizers.moving_averages import weighted_moving_average
 
 
 def test_weighted_averages() -> None:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as tf
-from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.core.errors import OpError
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 
@@ -149,7 +148,6 @@ def optimizers() -> Any:
         "momentum": lambda: tf.train.MomentumOptimizer(0.05, 0.9),
         "adam": lambda: tf.train.AdamOptimizer(0.05),
         "ftrl": lambda: tf.train.FtrlOptimizer(0.1),
-        "averaged": lambda: MovingAverageOptimizer(tf.train.AdagradOptimizer(0.1)),
         "scaled": lambda: tf.train.experimental.MixedPrecisionLossScaleOptimizer(
             tf.train.GradientDescentOptimizer(0.1), "dynamic"
         ),
@@ -184,36 +182,38 @@ def keras_optimizers_leave_the_loss_as_it_is() -> Any:
     return np.abs(one.variables["dense/kernel"] - two.variables["dense/kernel"]).max()
 
 
+def tables(optimizer: Callable[[], Any], partitioner: Any) -> Callable[[Any], Any]:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        table = tf.get_variable(
+            "table", [9, 1], initializer=tf.ones_initializer(), partitioner=partitioner
+        )
+        ids = tf.gather(tf.constant([1, 2, 4, 5]), tf.cast(tf.abs(features) * 5, tf.int64) % 4)
+        ids = tf.where(features > 2.4, tf.zeros_like(ids), ids)  # 0 in some steps
+        outputs = tf.reduce_sum(tf.nn.embedding_lookup(table, ids, "div"), 1)
+        loss = tf.losses.mean_squared_error(labels, outputs)
+        update = optimizer().minimize(loss, global_step=tf.train.get_global_step())
+        return tf.EstimatorSpec(mode, loss=loss, train_op=update)
+
+    return lambda config: tf.Estimator(model_fn, config=config)
+
+
+def parted(optimizer: Callable[[], Any]) -> float:
+    """The difference between a table in parts, on two replicas, and a whole one on one."""
+    whole, parts = (tables(optimizer, cut) for cut in (None, tf.fixed_size_partitioner(3)))
+    one = train(whole, None, lambda: batches(16))
+    two = train(parts, tf.distribute.MirroredStrategy(), lambda: batches(8))
+    return one.difference(two)
+
+
 @scenario
 def tables_in_parts() -> Any:
     """Tables in parts, on two replicas, beside whole ones on one."""
 
-    def tables(optimizer: Callable[[], Any], partitioner: Any) -> Callable[[Any], Any]:
-        def model_fn(features: Any, labels: Any, mode: str) -> Any:
-            table = tf.get_variable(
-                "table", [9, 1], initializer=tf.ones_initializer(), partitioner=partitioner
-            )
-            ids = tf.gather(tf.constant([1, 2, 4, 5]), tf.cast(tf.abs(features) * 5, tf.int64) % 4)
-            ids = tf.where(features > 2.4, tf.zeros_like(ids), ids)  # 0 in some steps
-            outputs = tf.reduce_sum(tf.nn.embedding_lookup(table, ids, "div"), 1)
-            loss = tf.losses.mean_squared_error(labels, outputs)
-            update = optimizer().minimize(loss, global_step=tf.train.get_global_step())
-            return tf.EstimatorSpec(mode, loss=loss, train_op=update)
-
-        return lambda config: tf.Estimator(model_fn, config=config)
-
     made = {
         "momentum": lambda: tf.train.MomentumOptimizer(0.02, 0.9),
         "ftrl": lambda: tf.train.FtrlOptimizer(0.1),
-        "lazy_adam": lambda: tf.train.LazyAdamOptimizer(0.1),
     }
-    found = {}
-    for name, optimizer in made.items():
-        whole, parts = (tables(optimizer, cut) for cut in (None, tf.fixed_size_partitioner(3)))
-        one = train(whole, None, lambda: batches(16))
-        two = train(parts, tf.distribute.MirroredStrategy(), lambda: batches(8))
-        found[name] = one.difference(two)
-    return found
+    return {name: parted(optimizer) for name, optimizer in made.items()}
 
 
 @scenario

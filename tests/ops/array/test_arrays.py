@@ -9,17 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.golden_files import error_of
-from tests.golden.snippets_arrays import ARRAY_ERRORS, SNIPPETS, first_dimension
+from tests.golden.snippets_arrays import ARRAY_ERRORS, LEGACY, SNIPPETS
 from tests.golden.snippets_sparse import run
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "arrays.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("name", sorted(SNIPPETS))
+@pytest.mark.parametrize("name", sorted(SNIPPETS.keys() - LEGACY))
 def test_results(name: str) -> None:
-    found, expected = run(tf, SNIPPETS[name]), GOLDEN["snippets"][name]
+    check_results(tf, name)
+
+
+def check_results(module: Any, name: str) -> None:
+    """Compares the results of a module's functions."""
+    found, expected = run(module, SNIPPETS[name]), GOLDEN["snippets"][name]
     assert len(found) == len(expected)
     for at, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
         np.testing.assert_allclose(
@@ -38,42 +43,16 @@ def at_least_as_much(ours: Any, theirs: Any) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", sorted(ARRAY_ERRORS))
+@pytest.mark.parametrize("name", sorted(ARRAY_ERRORS.keys() - LEGACY))
 def test_errors(name: str) -> None:
-    got, golden = error_of(lambda: run(tf, ARRAY_ERRORS[name])), GOLDEN["errors"][name]
+    check_error(tf, name)
+
+
+def check_error(module: Any, name: str) -> None:
+    """Compares the class of an error of a module's function."""
+    got, golden = error_of(lambda: run(module, ARRAY_ERRORS[name])), GOLDEN["errors"][name]
     assert got is not None
     assert got["class"] == golden["class"], got
-
-
-def test_version_1_dimensions() -> None:
-    with tf.Graph().as_default():
-        x = tf.placeholder(tf.float32, [None, 3])
-    assert x.shape[0].value is None
-    assert [dim.value for dim in x.shape] == [None, 3]
-    assert [dim.value for dim in x.shape.dims or ()] == [None, 3]
-    assert x.shape[0] is tf.placeholder(tf.float32).shape[1]
-    assert str(x.shape[0]) == "?"
-    assert x.shape.as_list() == [None, 3]
-    assert isinstance(x.shape[0], tf.Dimension)
-    assert isinstance(x.shape[1], tf.Dimension)
-    assert first_dimension(x) is None  # in a module that has not imported compat.v1
-
-
-def test_dimension_arithmetic() -> None:
-    known, unknown = tf.Dimension(12), tf.Dimension(None)
-    assert (known * 2 + 1).value == 25
-    assert (100 // known).value == 8
-    assert (known + unknown).value is None
-    assert (unknown == known) is None
-    assert known.is_compatible_with(unknown)
-    assert not known.is_compatible_with(13)
-    assert unknown.merge_with(known) == known.merge_with(None) == 12
-    with pytest.raises(ValueError, match="are not compatible"):
-        known.merge_with(tf.Dimension(13))
-    with pytest.raises(TypeError, match="not an integer"):
-        tf.Dimension(tf.string)
-    with pytest.raises(ValueError, match=">= 0"):
-        tf.Dimension(-1)
 
 
 def test_constant_value_through_cast_and_identity() -> None:
@@ -129,21 +108,6 @@ def test_gradients_of_empty_rows() -> None:
     with tf.Session() as session:
         found = session.run([*gradients, joined], {x: np.zeros([2, 0])})
     assert {each.shape for each in found} == {(2, 0)}
-
-
-def test_static_shapes_of_unknown_tensors() -> None:
-    x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32, [2, 3])
-    rows, matrix = tf.placeholder(tf.bool, [2]), tf.placeholder(tf.bool, [2, None])
-    shapes = {
-        tf.pad(x, [[1, 2], [0, 0]]): [None, None],
-        tf.pad(x, tf.placeholder(tf.int32, [1, 2])): [None],
-        tf.einsum("ij,jk->ik", y, x): [2, None],
-        tf.einsum("ij,ij->", x, x): [],
-        tf.where(rows, x, y): [2, 3],
-        tf.where(matrix, x, x): [2, None],
-    }
-    assert [each.shape.as_list() for each in shapes] == list(shapes.values())
-    assert tf.where(rows, x, x).shape.rank is None
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3,)])

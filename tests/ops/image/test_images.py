@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import estimatorkit as tf
 from tests.golden.golden_files import error_of
-from tests.golden.snippets_images import FILES, IMAGE_ERRORS, IMAGES, pixels
+from tests.golden.snippets_images import FILES, IMAGE_ERRORS, IMAGES, LEGACY, pixels
 from tests.golden.snippets_sparse import run_arrays
 from tests.sweep import sweep
 
@@ -47,7 +47,7 @@ def check(name: str, values: list[Any], shapes: list[Any]) -> None:
             assert all(b in (None, a) for a, b in zip(shape, known, strict=True)), (at, shape)
 
 
-@sweep("name", sorted(IMAGES), quick=18)
+@sweep("name", sorted(IMAGES.keys() - LEGACY), quick=10)
 def test_results(name: str) -> None:
     check(name, *run_arrays(tf, IMAGES[name]))
 
@@ -60,7 +60,7 @@ def test_files(name: str) -> None:
 DIFFERENT_ERRORS: dict[str, tuple[str, str]] = {}
 
 
-@pytest.mark.parametrize("name", sorted(IMAGE_ERRORS))
+@pytest.mark.parametrize("name", sorted(IMAGE_ERRORS.keys() - LEGACY))
 def test_errors(name: str) -> None:
     got = error_of(lambda: run_arrays(tf, lambda tf: IMAGE_ERRORS[name](tf, STORED)))
     expected = DIFFERENT_ERRORS.get(name, (GOLDEN["errors"][name]["class"], ""))[0]

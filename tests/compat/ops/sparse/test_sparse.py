@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import estimatorkit as tf
-from tests.golden.snippets_sparse import sample
+from tests.golden.snippets_sparse import LEGACY, SNIPPETS, SPARSE_ERRORS, sample
+from tests.ops.sparse.test_sparse import test_errors as check_errors, test_results as check_results
 
 
 def test_products_of_unknown_length_do_not_recompile() -> None:
@@ -46,3 +47,13 @@ def test_mapped_values_and_dense_to_sparse() -> None:
         assert product.tolist() == [[2.0]]
         with pytest.raises(ValueError, match="no argument is a SparseTensor"):
             tf.sparse.map_values(tf.add, 1, 2)
+
+
+@pytest.mark.parametrize("name", sorted(SNIPPETS.keys() & LEGACY))
+def test_results(name: str) -> None:
+    check_results(name)
+
+
+@pytest.mark.parametrize("name", sorted(SPARSE_ERRORS.keys() & LEGACY))
+def test_errors(name: str) -> None:
+    check_errors(name)

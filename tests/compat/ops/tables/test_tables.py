@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from tests.ops.tables.test_tables import folder
+from tests.golden.snippets_tables import ERRORS, EXPRESSIONS, LEGACY
+from tests.ops.tables.test_tables import (
+    folder,
+    test_error as check_error,
+    test_expression as check_expression,
+)
 
 __all__ = ["folder"]
 
@@ -143,3 +148,13 @@ def test_graphs_with_tables_and_parsers_round_trip() -> None:
         assert joined.tolist() == [b"a z\xff\xc3\xa9"]
         np.testing.assert_array_equal(session.run("column:0", {"lines:0": ["7,x"]}), [7])
         np.testing.assert_array_equal(session.run("a:0", {"lines:0": [b""]}), [[1, 2]])
+
+
+@pytest.mark.parametrize("name", sorted(EXPRESSIONS.keys() & LEGACY))
+def test_expression(name: str, folder: str) -> None:
+    check_expression(name, folder)
+
+
+@pytest.mark.parametrize("name", sorted(ERRORS.keys() & LEGACY))
+def test_error(name: str, folder: str) -> None:
+    check_error(name, folder)

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from tests.golden.snippets_faults import LEGACY
+from tests.runtime.xla.test_faults import test_messages_match_tensorflow as check_messages
+from tests.sweep import sweep
 
 
 def test_shape_mismatch_names_operation() -> None:
@@ -16,3 +19,8 @@ def test_shape_mismatch_names_operation() -> None:
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         session.run(made, dict(zip(given, values, strict=True)))
     assert "test_faults.py" in str(caught.value)
+
+
+@sweep("name", sorted(LEGACY), quick=2)
+def test_messages_match_tensorflow(name: str) -> None:
+    check_messages(name)

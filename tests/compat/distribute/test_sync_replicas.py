@@ -18,12 +18,14 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from tests.compat.distribute.programs import synchronous
 from tests.distribute.processes import Cluster, Process, Processes, free_cluster
-from tests.distribute.programs import synchronous
-from tests.distribute.trainings import END_SECS, PROGRAMS, Training, all_end
+from tests.distribute.trainings import END_SECS, Training, all_end
 
 pytestmark = pytest.mark.multiprocess
 
+
+PROGRAMS = Path(__file__).parent / "programs"
 
 AND_ONE_MORE = (0, 1)
 """With backups, the last runs of all may be enough gradients for another update."""
@@ -174,7 +176,7 @@ def test_end_of_chief_ends_all(processes: Processes) -> None:
 def training_of(
     processes: Processes, folder: Path, jobs: Mapping[str, int], **options: Any
 ) -> Training:
-    return Training(processes, folder, "synchronous_estimator", jobs, **options)
+    return Training(processes, folder, str(PROGRAMS / "synchronous_estimator"), jobs, **options)
 
 
 def trained(training: Training) -> tuple[int, list[float]]:
