@@ -96,7 +96,7 @@ def _defined(module: str, path: Path) -> Iterator[tuple[str, str]]:
     for node in ast.parse(path.read_bytes()).body:
         match node:
             case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=listed)):
-                names = {each.value for each in listed if isinstance(each, ast.Constant)}
+                names = {str(each.value) for each in listed if isinstance(each, ast.Constant)}
                 break
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
