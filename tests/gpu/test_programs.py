@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import estimatorkit
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import ResourceExhaustedError
 from estimatorkit.runtime.xla.compiler_options import options_for
 from estimatorkit.runtime.xla.placement import available
