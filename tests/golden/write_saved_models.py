@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.golden_files import FOLDER
 from tests.golden.snippets_saved_model import MODELS, OURS, VOCABULARY, export
 

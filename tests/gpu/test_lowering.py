@@ -10,8 +10,8 @@ import jax.extend.backend
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
-import estimatorkit.ops.all_ops  # noqa: F401 (registers the rows)
+import estimatorkit as tf
+import estimatorkit.ops.all_ops
 from estimatorkit.core import registry
 from estimatorkit.core.registry import Case, OpDef
 from estimatorkit.core.x64 import x64

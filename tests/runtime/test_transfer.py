@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.data.execution import cursor
 
 ROWS, BATCH, STEPS = 60, 20, 24
