@@ -188,27 +188,13 @@ string = DType("string", np.object_)
 resource = DType("resource", np.object_)
 variant = DType("variant", np.object_)
 
+_FLOATING = (float16, bfloat16, float32, float64)
+_SIGNED = (int8, int16, int32, int64)
+_UNSIGNED = (uint8, uint16, uint32, uint64)
+_COMPLEX = (complex64, complex128)
 ALL: dict[str, DType] = {
     dtype.name: dtype
-    for dtype in (
-        float16,
-        bfloat16,
-        float32,
-        float64,
-        int8,
-        int16,
-        int32,
-        int64,
-        uint8,
-        uint16,
-        uint32,
-        uint64,
-        complex64,
-        complex128,
-        bool_,
-        string,
-        resource,
-    )
+    for dtype in (*_FLOATING, *_SIGNED, *_UNSIGNED, *_COMPLEX, bool_, string, resource)
 }
 _ENUMS = {
     **{"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7},
@@ -237,15 +223,13 @@ _ALIASES: dict[Any, DType] = {
 }
 
 
-_FLOATING = (float16, bfloat16, float32, float64)
-_SIGNED = (int8, int16, int32, int64)
 _CLASSES = {
     "f": _FLOATING,
     "d": (float32, float64),
     "n": _SIGNED,
     "x": (int32, int64),
-    "i": (*_SIGNED, uint8, uint16, uint32, uint64),
-    "c": (complex64, complex128),
+    "i": (*_SIGNED, *_UNSIGNED),
+    "c": _COMPLEX,
     "b": (bool_,),
     "s": (string,),
 }

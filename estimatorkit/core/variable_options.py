@@ -8,6 +8,7 @@ the active creators.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -96,24 +97,6 @@ _Made = TypeVar("_Made")
 class CreatedByScopes(type):
     """The metaclass of `Variable`; creators do not apply to its subclasses."""
 
-    _ARGUMENTS = (
-        "initial_value",
-        "trainable",
-        "collections",
-        "validate_shape",
-        "caching_device",
-        "name",
-        "variable_def",
-        "dtype",
-        "expected_shape",
-        "import_scope",
-        "constraint",
-        "use_resource",
-        "synchronization",
-        "aggregation",
-        "shape",
-    )
-
     SaveSliceInfo = SaveSliceInfo
 
     def __call__(cls: type[_Made], *args: Any, **kwargs: Any) -> _Made:
@@ -121,12 +104,10 @@ class CreatedByScopes(type):
         if not creators or isinstance(cls.__base__, CreatedByScopes):
             made: _Made = type.__call__(cls, *args, **kwargs)
             return made
-        given = {
-            **dict.fromkeys(CreatedByScopes._ARGUMENTS),
-            "validate_shape": True,
-            **dict(zip(CreatedByScopes._ARGUMENTS, args, strict=False)),
-            **kwargs,
-        }
+        bound = inspect.signature(vars(cls)["__init__"]).bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        del given["self"]
         defaults = {
             "synchronization": VariableSynchronization.AUTO,
             "aggregation": VariableAggregation.NONE,

@@ -27,7 +27,6 @@ from estimatorkit.core.function_graph import may_not_end
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime import memory_errors
 from estimatorkit.runtime.lower import (
     changed_names,
     interpret,
@@ -38,6 +37,7 @@ from estimatorkit.runtime.lower import (
 from estimatorkit.runtime.plan import Plan, Segment
 from estimatorkit.runtime.resource_store import Access, finished
 from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.xla import memory_errors
 from estimatorkit.runtime.xla.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.xla.compiler_options import options_for
 from estimatorkit.runtime.xla.faults import Sites
@@ -444,22 +444,8 @@ class PlanRunner:
 
     def _explained(self, error: Exception, feeds: Sequence[Any]) -> Exception:
         """What to raise for an error of XLA or NumPy."""
-
-        def shapes() -> memory_errors.Shapes:
-            known: dict[Any, Any] = {
-                **self._constants,
-                **dict(zip(self._feeds, feeds, strict=True)),
-            }
-            found: dict[Tensor, tuple[int, ...]] = {}
-            for step in self._compiled:
-                found.update(step.shapes(known))
-                known.update(
-                    (each, jax.ShapeDtypeStruct(found[each], each.dtype.numpy_dtype))  # type: ignore[no-untyped-call]
-                    for each in step.segment.outputs
-                    if each in found
-                )
-            return found
-
+        known = {**self._constants, **dict(zip(self._feeds, feeds, strict=True))}
+        shapes = partial(memory_errors.shapes_of, self._compiled, known)
         return memory_errors.explained(error, self.plan.operations, shapes)
 
     def _run_steps(self, values: dict[Any, Any], trace: Trace | None) -> None:

@@ -32,7 +32,6 @@ from estimatorkit.core.shapes import TensorShape, as_shape, differ
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.graph_optimizer import Rewriting
-from estimatorkit.runtime.memory_errors import Shapes, abstract, out_of_memory
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.xla.collected_faults import collect, has
 from estimatorkit.runtime.xla.faults import (
@@ -46,6 +45,7 @@ from estimatorkit.runtime.xla.faults import (
     tested,
 )
 from estimatorkit.runtime.xla.jaxpr_optimizer import optimized
+from estimatorkit.runtime.xla.memory_errors import Shapes, abstract, out_of_memory
 from estimatorkit.runtime.xla.random_bits import random_key, split_key, state_in_body
 from estimatorkit.runtime.xla.sharded_rows import whole
 

@@ -191,6 +191,11 @@ def _infos(tensors: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 
 __all__ = [
-    *("ACTIONS", "Endpoint", "HttpError", "endpoint_of", "predict_rows", "requested_signature"),
+    "ACTIONS",
+    "Endpoint",
+    "HttpError",
+    "endpoint_of",
+    "predict_rows",
+    "requested_signature",
     "status_or_metadata",
 ]

@@ -23,7 +23,6 @@ from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime import memory_errors
 from estimatorkit.runtime.executor import large_constants
 from estimatorkit.runtime.lower import (
     changed_names,
@@ -36,6 +35,7 @@ from estimatorkit.runtime.resource_store import Access
 from estimatorkit.runtime.state import ProcessState
 from estimatorkit.runtime.steps.columns import is_aligned
 from estimatorkit.runtime.steps.partial_batch import PartialBatches
+from estimatorkit.runtime.xla import memory_errors
 from estimatorkit.runtime.xla.compiler_options import options_for
 from estimatorkit.runtime.xla.faults import Sites, no_fault
 from estimatorkit.runtime.xla.host_tuning import use_huge_pages

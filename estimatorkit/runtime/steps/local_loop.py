@@ -23,7 +23,6 @@ import numpy as np
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.runtime import memory_errors
 from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
 from estimatorkit.runtime.plan import make_plan
@@ -36,6 +35,7 @@ from estimatorkit.runtime.steps.indexed_columns import (
     MemoizedRowTransform,
     materialize,
 )
+from estimatorkit.runtime.xla import memory_errors
 
 
 class LocalStepLoop(StepLoop):

@@ -6,8 +6,8 @@ XLA says how many bytes it could not have, not what for.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import jax
 import numpy as np
@@ -74,6 +74,34 @@ def out_of_memory(
         hint="use smaller batches, or a smaller model",
         op=op,
     )
+
+
+class _Step(Protocol):
+    @property
+    def segment(self) -> Any:
+        """What it computes."""
+
+    def shapes(self, values: Mapping[Any, Any]) -> Shapes:
+        """The shapes of its tensors for these inputs, arrays or their specs."""
+
+
+def shapes_of(steps: Iterable[_Step], given: Mapping[Any, Any]) -> Shapes:
+    """The shapes of the tensors of compiled steps.
+
+    Args:
+        steps: the steps, in the order of the run.
+        given: what is known before the first: constants and feeds.
+    """
+    known = dict(given)
+    found: dict[Tensor, tuple[int, ...]] = {}
+    for step in steps:
+        found.update(step.shapes(known))
+        known.update(
+            (each, jax.ShapeDtypeStruct(found[each], each.dtype.numpy_dtype))  # type: ignore[no-untyped-call]
+            for each in step.segment.outputs
+            if each in found
+        )
+    return found
 
 
 def _shape(tensor: Tensor, shapes: Shapes) -> tuple[int, ...]:
