@@ -45,7 +45,7 @@ add_ops(
 add_ops(
     "estimatorkit.compat.ops.sparse.math",
     "SparseAdd SparseReduceMax SparseReduceSum SparseSoftmax SparseSoftmaxGrad "
-    "SparseMaximum SparseMinimum",
+    "SparseSparseMaximum SparseSparseMinimum",
 )
 add_ops(
     "estimatorkit.compat.ops.sparse.segments",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.composite import OfValues
@@ -185,6 +184,8 @@ register(
 
 
 def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:
+    import jax.numpy as jnp
+
     whole = jnp.zeros([int(dim) for dim in dense_shape], values.dtype)
     if 0 in whole.shape[:1]:  # JAX has no derivative for out-of-range rows
         return whole

@@ -250,7 +250,7 @@ def test_table_on_two_servers_matches_one_process(partitioner: Any, running: Run
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lookup", ["embedding", "weighted column", "linear", "sampled softmax"])
+@pytest.mark.parametrize("lookup", ["embedding", "weighted column", "linear"])
 def test_partitioned_remote_tables_match_local_table(lookup: str, running: Running) -> None:
     place = tf.train.replica_device_setter(worker_device=WORKERS[1], cluster=running.cluster)
     check_parts(lookup, "momentum", "three", running.master, place)

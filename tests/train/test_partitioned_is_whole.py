@@ -38,6 +38,7 @@ OPTIMIZERS: dict[str, Maker] = {
     "rowwise_adagrad": lambda: RowwiseAdagradOptimizer(0.1),
     "adadelta": lambda: train.AdadeltaOptimizer(1.0),
     "adam": lambda: train.AdamOptimizer(0.1),
+    "lazy_adam": lambda: train.LazyAdamOptimizer(0.1),
     "rms_prop": lambda: train.RMSPropOptimizer(0.1, momentum=0.5),
     "centered_rms_prop": lambda: train.RMSPropOptimizer(0.1, momentum=0.5, centered=True),
     "ftrl": lambda: train.FtrlOptimizer(

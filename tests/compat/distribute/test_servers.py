@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from tests.compat.train.test_partitioned_is_whole import MODELS
 from tests.distribute.conftest import Running
 from tests.distribute.test_servers import WORKERS, losses
+from tests.train.test_partitioned_is_whole import OPTIMIZERS, check_model
 
 pytestmark = pytest.mark.multiprocess
 
@@ -27,3 +29,10 @@ def test_recurrent_network_matches_one_process(running: Running) -> None:
         found = losses(several, [loss, step], feeds)
         np.testing.assert_allclose(found, losses(one, [loss, step], feeds), rtol=1e-6)
     assert found[-1] < found[0]
+
+
+@pytest.mark.slow
+def test_partitioned_remote_table_matches_local_table(running: Running) -> None:
+    place = tf.train.replica_device_setter(worker_device=WORKERS[1], cluster=running.cluster)
+    lookup, make = "sampled softmax", OPTIMIZERS["momentum"]
+    check_model(lookup, MODELS[lookup], make, "three", running.master, place)

@@ -32,6 +32,7 @@ from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,
     GradientDescentOptimizer,
+    LazyAdamOptimizer,
     MomentumOptimizer,
 )
 
@@ -154,7 +155,7 @@ def test_steps_match_formulas() -> None:
 def test_names_slots_and_sparse_gradients() -> None:
     table = Variable(np.ones((4, 1), np.float32), name="table")
     loss = reduce.reduce_sum(indexing.gather(table, [2, 2]))
-    lazy = contrib.LazyAdamOptimizer(0.5)
+    lazy = LazyAdamOptimizer(0.5)
     first = lazy.minimize(loss)
     assert lazy.get_slot_names() == ["m", "v"]
     assert [each.op.name for each in contrib.AdaMaxOptimizer().variables()] == []

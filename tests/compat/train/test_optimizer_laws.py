@@ -19,4 +19,4 @@ def test_sparse_steps_match_dense_steps(**example: Array) -> None:
 
 def test_restored_training_gives_same_bits() -> None:
     with Graph().as_default():
-        check_restored({"lazy": lambda: contrib_optimizers.LazyAdamOptimizer(0.1, name="Lazy")})
+        check_restored({"nadam": lambda: contrib_optimizers.NadamOptimizer(0.1)})

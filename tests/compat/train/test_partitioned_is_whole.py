@@ -20,7 +20,6 @@ from tests.train.test_partitioned_is_whole import (
 
 train = tf.train
 OPTIMIZERS: dict[str, Maker] = {
-    "lazy_adam": lambda: contrib.LazyAdamOptimizer(0.1),
     "contrib_nadam": lambda: contrib.NadamOptimizer(0.1),
     "contrib_ada_max": lambda: contrib.AdaMaxOptimizer(0.1),
     "add_sign": lambda: contrib.AddSignOptimizer(0.1),
