@@ -28,6 +28,7 @@ TF = SimpleNamespace(
     feature_column=tf.feature_column,
     estimator=tf.estimator,
     keras=SimpleNamespace(optimizers=keras_optimizers),
+    compat=SimpleNamespace(v1=tf),
 )
 # What this package calls a slot that Keras calls so.
 SLOTS = {

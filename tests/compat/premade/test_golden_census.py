@@ -10,7 +10,7 @@ from tests.golden import snippets_premade as snippets
 from tests.premade.test_golden_census import TF, check_case
 from tests.sweep import sweep
 
-MODULE = SimpleNamespace(**vars(TF), compat=SimpleNamespace(v1=tf_v1))
+MODULE = SimpleNamespace(**{**vars(TF), "compat": SimpleNamespace(v1=tf_v1)})
 
 
 @sweep("name", [name for name in snippets.CASES if name.startswith("v1_")], quick=1)
