@@ -1,1 +1,1 @@
-"""`keras`: what only TensorFlow 1 programs use."""
+"""The part of `keras` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`layers`: what only TensorFlow 1 programs use."""
+"""The part of `layers` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`ops`: what only TensorFlow 1 programs use."""
+"""The part of `ops` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`train`: what only TensorFlow 1 programs use."""
+"""The part of `train` that only TensorFlow 1 programs use."""

@@ -15,7 +15,7 @@ from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
 _FOLD_LIMIT = 4096
-"""Elements; above it a value is left to XLA (folding is for shapes, sizes and axes)."""
+"""The most elements of a folded constant: folding is for shapes, sizes and axes."""
 
 
 def too_large_to_fold(op: Operation) -> bool:

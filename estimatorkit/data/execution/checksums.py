@@ -101,7 +101,7 @@ _MOST_NESTED = 4
 
 
 class PipelineChecksums:
-    """The checksums of a pipeline's generators, by their place in it.
+    """The checksums of a pipeline's generators, by position in the pipeline.
 
     Attributes:
         restoring: whether a position is being restored.

@@ -495,4 +495,4 @@ def _version() -> str:
 
 
 VERSION = _version()
-"""Of the package, and of the messages' fields: processes of another one can't be understood."""
+"""The version of the package and of the message fields, which must match in a cluster."""

@@ -158,7 +158,7 @@ class TaskCluster:
             time.sleep(_POLL_SECS)
 
     def heartbeat_reachable(self, **changes: Any) -> None:
-        """Like `heartbeat`, to the tasks that are reachable now."""
+        """Sends a heartbeat to each task that is reachable, and does not wait for the others."""
 
         def give_up() -> None:
             raise UnavailableError(None, None, "The task is not reachable.")

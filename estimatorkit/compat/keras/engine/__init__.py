@@ -1,1 +1,1 @@
-"""`keras.engine`: what only TensorFlow 1 programs use."""
+"""The part of `keras.engine` that only TensorFlow 1 programs use."""

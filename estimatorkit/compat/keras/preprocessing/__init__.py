@@ -1,1 +1,1 @@
-"""`keras.preprocessing`: what only TensorFlow 1 programs use."""
+"""The part of `keras.preprocessing` that only TensorFlow 1 programs use."""

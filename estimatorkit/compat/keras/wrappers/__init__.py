@@ -1,1 +1,1 @@
-"""`keras.wrappers`: what only TensorFlow 1 programs use."""
+"""The part of `keras.wrappers` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`layers.convolutional`: what only TensorFlow 1 programs use."""
+"""The part of `layers.convolutional` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`layers.feature_column`: what only TensorFlow 1 programs use."""
+"""The part of `layers.feature_column` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`layers.losses`: what only TensorFlow 1 programs use."""
+"""The part of `layers.losses` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`layers.recurrent`: what only TensorFlow 1 programs use."""
+"""The part of `layers.recurrent` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`ops.array`: what only TensorFlow 1 programs use."""
+"""The part of `ops.array` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`ops.control`: what only TensorFlow 1 programs use."""
+"""The part of `ops.control` that only TensorFlow 1 programs use."""

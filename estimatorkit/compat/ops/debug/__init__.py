@@ -1,1 +1,1 @@
-"""`ops.debug`: what only TensorFlow 1 programs use."""
+"""The part of `ops.debug` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`ops.image`: what only TensorFlow 1 programs use."""
+"""The part of `ops.image` that only TensorFlow 1 programs use."""

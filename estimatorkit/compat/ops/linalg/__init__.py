@@ -1,1 +1,1 @@
-"""`ops.linalg`: what only TensorFlow 1 programs use."""
+"""The part of `ops.linalg` that only TensorFlow 1 programs use."""

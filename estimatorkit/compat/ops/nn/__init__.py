@@ -1,1 +1,1 @@
-"""`ops.nn`: what only TensorFlow 1 programs use."""
+"""The part of `ops.nn` that only TensorFlow 1 programs use."""

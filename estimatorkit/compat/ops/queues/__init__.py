@@ -1,1 +1,1 @@
-"""`ops.queues`: what only TensorFlow 1 programs use."""
+"""The part of `ops.queues` that only TensorFlow 1 programs use."""

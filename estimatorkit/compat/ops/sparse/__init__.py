@@ -1,1 +1,1 @@
-"""`ops.sparse`: what only TensorFlow 1 programs use."""
+"""The part of `ops.sparse` that only TensorFlow 1 programs use."""

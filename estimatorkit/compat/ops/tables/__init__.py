@@ -1,1 +1,1 @@
-"""`ops.tables`: what only TensorFlow 1 programs use."""
+"""The part of `ops.tables` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`ops.text`: what only TensorFlow 1 programs use."""
+"""The part of `ops.text` that only TensorFlow 1 programs use."""

@@ -1,1 +1,1 @@
-"""`ops.variables`: what only TensorFlow 1 programs use."""
+"""The part of `ops.variables` that only TensorFlow 1 programs use."""

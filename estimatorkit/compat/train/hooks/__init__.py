@@ -1,1 +1,1 @@
-"""`train.hooks`: what only TensorFlow 1 programs use."""
+"""The part of `train.hooks` that only TensorFlow 1 programs use."""

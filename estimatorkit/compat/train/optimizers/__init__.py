@@ -1,1 +1,1 @@
-"""`train.optimizers`: what only TensorFlow 1 programs use."""
+"""The part of `train.optimizers` that only TensorFlow 1 programs use."""

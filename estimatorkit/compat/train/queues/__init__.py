@@ -1,1 +1,1 @@
-"""`train.queues`: what only TensorFlow 1 programs use."""
+"""The part of `train.queues` that only TensorFlow 1 programs use."""

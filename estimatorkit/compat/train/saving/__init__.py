@@ -1,1 +1,1 @@
-"""`train.saving`: what only TensorFlow 1 programs use."""
+"""The part of `train.saving` that only TensorFlow 1 programs use."""

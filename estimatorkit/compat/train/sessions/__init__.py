@@ -1,1 +1,1 @@
-"""`train.sessions`: what only TensorFlow 1 programs use."""
+"""The part of `train.sessions` that only TensorFlow 1 programs use."""
