@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import jax
 import numpy as np
+from jax.extend.core import ClosedJaxpr
 
 from estimatorkit.core import gradients, registry, trust, vjp
 from estimatorkit.core.dtypes import DType, resource, uint32
@@ -454,6 +455,33 @@ def segment_function(
         (see `runtime.xla.faults`); `before` is that of the steps before this one, if any.
     """
     sites = sites or Sites()
+
+    def run(
+        inputs: Sequence[Any], state: Sequence[Any], before: Any = None
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        closed, tree = segment_jaxpr(segment, static_values, inputs, state, watch, sites)
+        leaves = jax.tree.leaves((inputs, state))
+        evaluate, faults = optimized(closed), []
+        if has(closed.jaxpr, GUARD):
+            outputs, vector = collect(evaluate, leaves, before, axis)
+            faults = [vector]
+        else:
+            outputs = evaluate(leaves)
+        return (*jax.tree.unflatten(tree, outputs), faults)
+
+    return run
+
+
+def segment_jaxpr(
+    segment: Segment,
+    static_values: Mapping[Tensor, Any],
+    inputs: Sequence[Any],
+    state: Sequence[Any],
+    watch: Callable[[Mapping[Tensor, Any]], None] | None = None,
+    sites: Sites | None = None,
+) -> tuple[ClosedJaxpr, Any]:
+    """The jaxpr of a device segment, with the marks of its tests, and the structure of its results:
+    the outputs and the new state (see `segment_function`)."""
     traced_inputs = [tensor for tensor in segment.inputs if tensor not in static_values]
     names = state_names(segment)
 
@@ -469,21 +497,9 @@ def segment_function(
             [current[name] for name in changed_names(segment)],
         )
 
-    def run(
-        inputs: Sequence[Any], state: Sequence[Any], before: Any = None
-    ) -> tuple[list[Any], list[Any], list[Any]]:
-        with collecting(sites):
-            closed, shapes = jax.make_jaxpr(function, return_shape=True)(inputs, state)
-        leaves = jax.tree.leaves((inputs, state))
-        evaluate, faults = optimized(closed), []
-        if has(closed.jaxpr, GUARD):
-            outputs, vector = collect(evaluate, leaves, before, axis)
-            faults = [vector]
-        else:
-            outputs = evaluate(leaves)
-        return (*jax.tree.unflatten(jax.tree.structure(shapes), outputs), faults)
-
-    return run
+    with collecting(sites or Sites()):
+        closed, shapes = jax.make_jaxpr(function, return_shape=True)(inputs, state)
+    return closed, jax.tree.structure(shapes)
 
 
 def shapes_within(

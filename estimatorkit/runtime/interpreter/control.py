@@ -8,9 +8,9 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr
 
-from estimatorkit.runtime.interpreter.equations import Equation, Function
+from estimatorkit.runtime.interpreter.cost import spend
+from estimatorkit.runtime.interpreter.equations import Equation, Function, NotInterpretable
 from estimatorkit.runtime.interpreter.program import Program
 from estimatorkit.runtime.interpreter.rules import rule
 from estimatorkit.runtime.xla.collected_faults import scan_counts
@@ -55,6 +55,7 @@ def _cond(equation: Equation) -> Function:
         program = made.get(at)
         if program is None:  # the other branch is mostly not needed
             program = made[at] = Program(branches[at], equation.sizes)
+        spend(program.seconds)
         return program(*operands)
 
     return run
@@ -76,6 +77,7 @@ def _while(equation: Equation) -> Function:
             done += 1
             if check is not None and done % CHECKED == 0:
                 check()
+        spend(done * (condition.seconds + body.seconds))
         return values
 
     return run
@@ -101,14 +103,10 @@ def _scan(equation: Equation) -> Function:
                 stack[at] = row
         return [*values, *stacked]
 
+    run.seconds = length * body.seconds  # type: ignore[attr-defined]
     return run
 
 
 @rule("custom_lin", "pure_callback", "io_callback", "debug_callback", "pallas_call", "ffi_call")
 def _refused(equation: Equation) -> Function:
-    from estimatorkit.runtime.interpreter.equations import NotInterpretable
-
     raise NotInterpretable(equation.name)
-
-
-__all__ = ["ClosedJaxpr", "Faulted", "cancellable_by"]
