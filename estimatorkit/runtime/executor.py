@@ -213,9 +213,10 @@ class CompiledSegment:
         try:
             named = dict(zip((*access.kept, *access.donated), (*kept, *donated), strict=True))
             given = [named[name] for name in state_names(self.segment)]
-            check = state.cancellation.check_of_thread()
-            with self._context():
-                outputs, changed, faults = program(inputs, given, check)
+            watch = LoopWatch(state.cancellation.check_of_thread()) if self._may_not_end else None
+            with self._context(), watch.running() if watch else nullcontext():
+                ask = watch.iterations if watch else None
+                outputs, changed, faults = program(inputs, given, ask)
             if faults and self._overwritten and self._error(faults[0]) is not None:
                 changed = self._without_overwritten(changed)
         finally:

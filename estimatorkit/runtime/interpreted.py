@@ -14,13 +14,15 @@ import contextvars
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import jax
 import numpy as np
 
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.runtime.interpreter.control import Faulted, cancellable_by
+from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
+from estimatorkit.runtime.interpreter.control import Ask, Faulted, cancellable_by
 from estimatorkit.runtime.interpreter.cost import Meter, compilation_seconds, metered
 from estimatorkit.runtime.interpreter.equations import NotInterpretable, Sizes
 from estimatorkit.runtime.interpreter.table import Program
@@ -72,20 +74,22 @@ class Interpretation:
         return self._program.seconds < ENOUGH * self._compiled_in
 
     def __call__(
-        self, inputs: Sequence[Any], state: Sequence[Any], check: Callable[[], None]
+        self, inputs: Sequence[Any], state: Sequence[Any], ask: Ask | None = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
         """Runs the segment.
 
         Args:
             inputs: the values of its inputs.
             state: those of its state, in the order of `state_names`.
-            check: a cancellation check.
+            ask: see `cancellable_by`.
 
         Returns:
             The outputs, the new state and the faults, as an executable does.
         """
         arguments = [np.asarray(finished(each)) for each in (*inputs, *state)]
-        with np.errstate(all="ignore"), cancellable_by(check), metered(self._meter):
+        is_large = self._program.largest_product > LARGE_PRODUCT
+        threads = nullcontext() if is_large else one_thread()
+        with threads, np.errstate(all="ignore"), cancellable_by(ask), metered(self._meter):
             try:
                 results = self._program(*arguments)
                 outputs, changed = jax.tree.unflatten(self._tree, results)

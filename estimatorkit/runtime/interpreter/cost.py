@@ -6,12 +6,11 @@ need not be exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
-
-import numpy as np
 
 from estimatorkit.runtime.interpreter.equations import Equation, inner_jaxprs
 
@@ -71,13 +70,19 @@ def spend(seconds: float) -> None:
         meter.add(seconds)
 
 
+def multiplications(equation: Equation) -> int:
+    """Those of a matrix product; 0 for other equations."""
+    if equation.name != "dot_general":
+        return 0
+    (own, _), _ = equation.params["dimension_numbers"]
+    return equation.result.size * math.prod(equation.inputs[0].shape[at] for at in own)
+
+
 def seconds_of(equation: Equation) -> float:
     """The estimated time of an equation without inner programs."""
     size = sum(aval.size for aval in equation.outputs)
     if equation.name == "dot_general":
-        (own, _), _ = equation.params["dimension_numbers"]
-        depth = np.prod([equation.inputs[0].shape[at] for at in own], dtype=np.float64)
-        return float(_CALL + size * depth * _PRODUCT)
+        return _CALL + multiplications(equation) * _PRODUCT
     if equation.name == "conv_general_dilated":
         kernel = equation.inputs[1]
         channels = kernel.shape[equation.params["dimension_numbers"].rhs_spec[0]]

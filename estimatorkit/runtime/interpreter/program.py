@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from estimatorkit.runtime.interpreter.cost import seconds_of
+from estimatorkit.runtime.interpreter.cost import multiplications, seconds_of
 from estimatorkit.runtime.interpreter.equations import Equation, Sizes, equation_at, inner_jaxprs
 from estimatorkit.runtime.interpreter.rules import function_of
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD
@@ -44,6 +44,7 @@ class Program:
     Attributes:
         equations: those that run, in order.
         seconds: the estimated time of a run, without what is not known before (see `cost`).
+        largest_product: the most multiplications of a matrix product.
     """
 
     def __init__(self, closed: ClosedJaxpr, sizes: Sizes) -> None:
@@ -53,6 +54,13 @@ class Program:
         self._arguments = len(closed.jaxpr.invars)
         self._results = inlined.results
         self._steps = inlined.steps()
+        self.largest_product = max(
+            (
+                getattr(step.function, "largest_product", multiplications(each))
+                for each, step in zip(self.equations, self._steps, strict=True)
+            ),
+            default=0,
+        )
         self.seconds = sum(
             seconds_of(each) if (own := getattr(step.function, "seconds", None)) is None else own
             for each, step in zip(self.equations, self._steps, strict=True)
