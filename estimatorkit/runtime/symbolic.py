@@ -104,9 +104,8 @@ def symbolic_trace(
     ]
     sites = Sites()
     with x64() if segment.wide else nullcontext(), portable(), collecting(sites):
-        closed, results = jax.make_jaxpr(
-            traced_function(segment, static_values), return_shape=True
-        )(given, variables)
+        function = traced_function(segment, static_values)
+        closed, results = jax.make_jaxpr(function, return_shape=True)(given, variables)
     leaves = tuple(tuple(each.shape) for each in jax.tree.leaves((given, variables)))
     return SymbolicTrace(closed, jax.tree.structure(results), leaves, sizes, sites)
 
