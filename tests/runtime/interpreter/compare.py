@@ -99,8 +99,13 @@ def check(
             else:
                 with no_executable():
                     got = Program(made, Sizes({}))(*arguments)
+    wrong = []
     for at, want, value in zip(names, jax.tree.leaves(wanted), got, strict=True):
-        same(value, np.asarray(want), f"function {at}", tolerance, absolute)
+        try:
+            same(value, np.asarray(want), f"function {at}", tolerance, absolute)
+        except AssertionError as error:
+            wrong.append(str(error))
+    assert not wrong, "\n".join(wrong)
 
 
 def same(got: Any, want: np.ndarray, name: str, tolerance: float, absolute: float = 0.0) -> None:
