@@ -1,4 +1,4 @@
-"""Rules of arithmetic in which NumPy and XLA differ: division, powers, extremes, signs, rounding."""
+"""Rules of arithmetic in which NumPy and XLA differ: division, powers, extremes, rounding."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.runtime.interpreter.equations import Equation, Function
+from estimatorkit.runtime.interpreter.order import extreme
 from estimatorkit.runtime.interpreter.rules import arithmetic, rule
 
 
@@ -79,52 +80,31 @@ def _integer_pow(equation: Equation) -> Function:
     if exponent == 0:
         return np.ones_like
 
+    # the squares that are multiplied: bits of the exponent
+    squares = [at for at in range(abs(exponent).bit_length()) if abs(exponent) >> at & 1]
+
     def run(x: Any) -> Any:
-        left, square, product = abs(exponent), x, None
-        while True:
-            if left & 1:
-                product = square if product is None else product * square
-            left >>= 1
-            if not left:
-                return product if exponent > 0 else np.reciprocal(product)
-            square = square * square
-
-    return run
-
-
-def zeros_ordered(larger: bool, dtype: Any) -> Function:
-    """The larger or the smaller of two arrays, where -0 is less than 0.
-
-    NumPy gives the second of two equal operands, which matters for zeros: those of both orders
-    differ in the sign, and one operation of their bits has the right one.
-    """
-    extreme = np.maximum if larger else np.minimum
-    if dtype.kind != "f":
-        return extreme
-    bits, join = f"u{dtype.itemsize}", np.bitwise_and if larger else np.bitwise_or
-
-    def run(a: Any, b: Any) -> Any:
-        if not any(b.strides) and b.size:  # one number
-            value = b.ravel()[0]
-            if value != 0:
-                return extreme(a, b)
-            # equal numbers are zeros: the second is given
-            return extreme(b, a) if np.signbit(value) == larger else extreme(a, b)
-        value, other = extreme(a, b), extreme(b, a)
-        return join(value.view(bits), other.view(bits)).view(dtype)
+        product: Any = None
+        power, done = x, 0
+        for at in squares:
+            for _ in range(at - done):
+                power = np.square(power)
+            done = at
+            product = power if product is None else product * power
+        return product if exponent > 0 else np.reciprocal(product)
 
     return run
 
 
 @arithmetic("max", "min")
 def _extreme(equation: Equation) -> Function:
-    return zeros_ordered(equation.name == "max", equation.result.dtype)
+    return extreme(equation.name == "max", equation.result.dtype)
 
 
 @arithmetic("clamp")
 def _clamp(equation: Equation) -> Function:
-    larger = zeros_ordered(True, equation.result.dtype)
-    smaller = zeros_ordered(False, equation.result.dtype)
+    larger = extreme(True, equation.result.dtype)
+    smaller = extreme(False, equation.result.dtype)
     return lambda low, x, high: smaller(larger(x, low), high)
 
 

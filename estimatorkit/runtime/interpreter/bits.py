@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
+import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.runtime.interpreter.equations import Equation, Function
+from estimatorkit.runtime.interpreter.order import ordered
 from estimatorkit.runtime.interpreter.rules import NARROW, arithmetic, rule
 
 
@@ -105,7 +106,7 @@ def _bitcast(equation: Equation) -> Function:
 @arithmetic("reduce_precision")
 def _reduce_precision(equation: Equation) -> Function:
     exponent, mantissa = equation.params["exponent_bits"], equation.params["mantissa_bits"]
-    dtype, info = equation.result.dtype, ml_dtypes.finfo(equation.result.dtype)
+    dtype, info = equation.result.dtype, jnp.finfo(equation.result.dtype)
     if exponent >= info.nexp and mantissa >= info.nmant:
         return lambda x: x
     seen = _unsigned(dtype)
@@ -139,10 +140,3 @@ def _total_order(equation: Equation) -> Function:
     if dtype.kind in "iub":
         return compare
     return lambda a, b: compare(ordered(a), ordered(b))
-
-
-def ordered(x: Any) -> Any:
-    """Integers in the order of floats: -NaN, -infinity, ..., -0, 0, ..., infinity, NaN."""
-    kind = f"i{x.dtype.itemsize}"
-    bits = np.asarray(x).view(kind)
-    return bits ^ ((bits >> (x.dtype.itemsize * 8 - 1)) & np.iinfo(kind).max)

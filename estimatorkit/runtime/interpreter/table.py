@@ -4,11 +4,14 @@ from estimatorkit.runtime.interpreter import (
     arithmetic,
     bits,
     control,
+    cumulative,
     elementwise,
     products,
     reductions,
     shapes,
+    sorting,
     special,
+    windows,
 )
 from estimatorkit.runtime.interpreter.program import Program
 
@@ -17,9 +20,12 @@ __all__ = [
     "arithmetic",
     "bits",
     "control",
+    "cumulative",
     "elementwise",
     "products",
     "reductions",
     "shapes",
+    "sorting",
     "special",
+    "windows",
 ]
