@@ -1,12 +1,31 @@
 """All rules: importing this module registers them."""
 
 from estimatorkit.runtime.interpreter import (
+    arithmetic,
+    bits,
     control,
+    cumulative,
     elementwise,
     products,
     reductions,
     shapes,
+    sorting,
+    special,
+    windows,
 )
 from estimatorkit.runtime.interpreter.program import Program
 
-__all__ = ["Program", "control", "elementwise", "products", "reductions", "shapes"]
+__all__ = [
+    "Program",
+    "arithmetic",
+    "bits",
+    "control",
+    "cumulative",
+    "elementwise",
+    "products",
+    "reductions",
+    "shapes",
+    "sorting",
+    "special",
+    "windows",
+]
