@@ -3,10 +3,21 @@
 from estimatorkit.runtime.interpreter import (
     control,
     elementwise,
+    indexing,
     products,
     reductions,
+    scatters,
     shapes,
 )
 from estimatorkit.runtime.interpreter.program import Program
 
-__all__ = ["Program", "control", "elementwise", "products", "reductions", "shapes"]
+__all__ = [
+    "Program",
+    "control",
+    "elementwise",
+    "indexing",
+    "products",
+    "reductions",
+    "scatters",
+    "shapes",
+]
