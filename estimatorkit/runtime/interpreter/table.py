@@ -2,6 +2,7 @@
 
 from estimatorkit.runtime.interpreter import (
     control,
+    convolutions,
     elementwise,
     indexing,
     products,
@@ -14,6 +15,7 @@ from estimatorkit.runtime.interpreter.program import Program
 __all__ = [
     "Program",
     "control",
+    "convolutions",
     "elementwise",
     "indexing",
     "products",
