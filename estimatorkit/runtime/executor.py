@@ -27,7 +27,7 @@ from estimatorkit.core.function_graph import may_not_end
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.interpreted import Interpretation, NotInterpretable, interpretation
+from estimatorkit.runtime.interpreted import Interpretation, NotInterpretable, SegmentInterpreter
 from estimatorkit.runtime.lower import (
     changed_names,
     interpret,
@@ -61,6 +61,7 @@ class CompiledSegment:
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
         self._watch = ShapeWatch(self._traced, self._static)
         self._sites = Sites()
+        self._interpreter = SegmentInterpreter(segment, self._sites)
         self.varying = VaryingShapes(segment)
         changed = changed_names(segment)
         taken = state_names(segment)
@@ -151,7 +152,7 @@ class CompiledSegment:
             with self._context():
                 with state.lock:
                     taken = state.take(state_names(self.segment))
-                found = interpretation(self.segment, static, inputs, taken, self._sites)
+                found = self._interpreter.interpretation(static, inputs, taken)
             if found is not None and (found.is_cheap or state.executor == "interpret"):
                 return found
         return self._compile(static)

@@ -1,10 +1,10 @@
 """Runs of a device segment without XLA, until its executable is worth its compilation.
 
-A set of shapes begins as an `Interpretation`: its jaxpr is traced, and run in NumPy. Each run adds
-to an estimate of the time spent (`spent`); from `START` of the estimated time of compilation on, a
-thread compiles, and from `ENOUGH` of it on, the executable is used, and waited for if need be.
-These are estimates from the equations and sizes, not measurements: two runs of a program change to
-XLA at the same step, and give the same bits.
+A set of shapes begins as an `Interpretation`: the segment is traced, once for many sets of shapes
+(`symbolic`), and its jaxpr run in NumPy. Each run adds to an estimate of the time spent; from
+`START` of the estimated time of compilation on, a thread compiles, and from `ENOUGH` of it on, the
+executable is used, and waited for if need be. The estimates are from equations and sizes, not
+measured: two runs of a program change to XLA at the same step, and give the same bits.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
 from estimatorkit.runtime.interpreter.control import Ask, Faulted, cancellable_by
 from estimatorkit.runtime.interpreter.cost import Meter, compilation_seconds, metered
-from estimatorkit.runtime.interpreter.equations import NotInterpretable, Sizes
-from estimatorkit.runtime.interpreter.table import Program
-from estimatorkit.runtime.lower import segment_function, segment_jaxpr
+from estimatorkit.runtime.interpreter.equations import NotInterpretable
+from estimatorkit.runtime.interpreter.table import Program, Template, program_of
+from estimatorkit.runtime.lower import segment_function
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.resource_store import finished
+from estimatorkit.runtime.symbolic import symbolic_trace
 from estimatorkit.runtime.xla.faults import Sites
 
 START = 0.1
@@ -37,33 +38,82 @@ START = 0.1
 ENOUGH = 1.2
 """Of the time of compilation: about when a thread that began at `START` has finished."""
 
+_ARRAYS = (np.ndarray, np.generic, jax.Array)
 
-class Interpretation:
-    """A segment for one set of shapes, in NumPy: callable like its executable.
+
+class SegmentInterpreter:
+    """A segment's traces, each for many sets of shapes.
 
     Args:
         segment: the segment.
-        static: the values of its static inputs.
-        specs: arrays, or their shapes and dtypes: the other inputs, and the state in the order of
-            `state_names`.
-        sites: receives the tests.
-
-    Raises:
-        NotInterpretable: only XLA can run it.
+        sites: receives the tests of what runs after a fault.
     """
+
+    def __init__(self, segment: Segment, sites: Sites) -> None:
+        self.segment = segment
+        self.sites = sites
+        self._traces: dict[Any, list[_Trace]] = {}  # by the values of static inputs
+
+    def interpretation(
+        self, static: Mapping[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]
+    ) -> Interpretation | None:
+        """The segment for one set of shapes; None if only XLA can run it.
+
+        Args:
+            static: the values of its static inputs.
+            inputs: those of the others.
+            state: the values of its state, in the order of `state_names`.
+        """
+        if not all(isinstance(each, _ARRAYS) for each in (*inputs, *state)):
+            return None  # of several devices
+        avals = tuple([jax.typeof(each) for each in values] for values in (inputs, state))
+        key = tuple((value.tobytes(), value.shape) for value in static.values())
+        traces = self._traces.setdefault(key, [])
+        try:
+            for trace in traces:
+                if (program := trace.program(avals)) is not None:
+                    return Interpretation(self, trace, program, static, avals)
+            trace = _Trace(self.segment, static, avals)
+            traces.append(trace)
+            program = trace.program(avals)
+        except NotInterpretable:
+            return None
+        return program and Interpretation(self, trace, program, static, avals)
+
+
+class _Trace:
+    """A trace of a segment, and its template."""
+
+    def __init__(
+        self, segment: Segment, static: Mapping[Tensor, Any], avals: Sequence[Any]
+    ) -> None:
+        inputs, state = avals
+        self._trace = symbolic_trace(segment, static, inputs, state)
+        self._template = Template(self._trace.jaxpr)
+        self.results = self._trace.results
+        self.compiled_in = compilation_seconds(self._trace.jaxpr.jaxpr)
+
+    def program(self, avals: Sequence[Any]) -> Program | None:
+        """The program for a set of shapes; None if the trace is not valid for them."""
+        values = self._trace.values([each.shape for own in avals for each in own])
+        return None if values is None else self._template.program(values)
+
+
+class Interpretation:
+    """A segment for one set of shapes, in NumPy."""
 
     def __init__(
         self,
-        segment: Segment,
+        interpreter: SegmentInterpreter,
+        trace: _Trace,
+        program: Program,
         static: Mapping[Tensor, Any],
-        specs: tuple[Sequence[Any], Sequence[Any]],
-        sites: Sites,
+        avals: Sequence[Any],
     ) -> None:
-        self._segment, self._static, self._sites = segment, static, sites
-        self._specs = jax.tree.map(jax.typeof, specs)
-        closed, self._tree = segment_jaxpr(segment, static, *self._specs, sites=sites)
-        self._program = Program(closed, Sizes({}))
-        self._compiled_in = compilation_seconds(closed.jaxpr)
+        self._interpreter = interpreter
+        self._program, self._tree = program, trace.results
+        self._compiled_in = trace.compiled_in
+        self._static, self._avals = static, avals
         self._tested: tuple[Program, Any] | None = None
         self._meter = Meter()
         self._compilation: Future[Callable[..., Any]] | None = None
@@ -96,18 +146,19 @@ class Interpretation:
                 faults: list[Any] = []
             except Faulted:
                 program, tree = self._with_tests()
-                results = program(*arguments)
-                outputs, changed, faults = jax.tree.unflatten(tree, results)
+                outputs, changed, faults = jax.tree.unflatten(tree, program(*arguments))
         self._meter.add(self._program.seconds)
-        own = arguments[: len(inputs)]
-        return [_apart(each, own) for each in outputs], [_apart(each, own) for each in changed], faults
+        given = arguments[: len(inputs)]
+        outputs, changed = ([_apart(each, given) for each in own] for own in (outputs, changed))
+        return outputs, changed, faults
 
     def _with_tests(self) -> tuple[Program, Any]:
         """The program that goes on after a fault, and returns it."""
         if self._tested is None:
-            function = segment_function(self._segment, self._static, sites=self._sites)
-            closed, shapes = jax.make_jaxpr(function, return_shape=True)(*self._specs)
-            self._tested = Program(closed, Sizes({})), jax.tree.structure(shapes)
+            segment, sites = self._interpreter.segment, self._interpreter.sites
+            function = segment_function(segment, self._static, sites=sites)
+            closed, shapes = jax.make_jaxpr(function, return_shape=True)(*self._avals)
+            self._tested = program_of(closed), jax.tree.structure(shapes)
         return self._tested
 
     def executable(self, compile_ahead: Callable[[], Callable[..., Any]]) -> Any:
@@ -123,25 +174,6 @@ class Interpretation:
             context = contextvars.copy_context()
             self._compilation = _compiler().submit(context.run, compile_ahead)
         return self._compilation.result() if seconds >= ENOUGH * self._compiled_in else None
-
-
-def interpretation(
-    segment: Segment,
-    static: Mapping[Tensor, Any],
-    inputs: Sequence[Any],
-    state: Sequence[Any],
-    sites: Sites,
-) -> Interpretation | None:
-    """The interpretation of a segment for arrays (see `Interpretation`); None if only XLA can."""
-    if not all(isinstance(each, _ARRAYS) for each in (*inputs, *state)):
-        return None  # of several devices
-    try:
-        return Interpretation(segment, static, (inputs, state), sites)
-    except NotInterpretable:
-        return None
-
-
-_ARRAYS = (np.ndarray, np.generic, jax.Array)
 
 
 def _apart(value: Any, inputs: Sequence[Any]) -> Any:
@@ -166,4 +198,4 @@ def _compiler() -> ThreadPoolExecutor:
         return _pool
 
 
-__all__ = ["Interpretation", "NotInterpretable", "interpretation"]
+__all__ = ["Interpretation", "NotInterpretable", "SegmentInterpreter"]

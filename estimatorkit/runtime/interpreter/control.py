@@ -55,7 +55,7 @@ def _cond(equation: Equation) -> Function:
         at = min(max(int(index), 0), len(branches) - 1)
         program = made.get(at)
         if program is None:  # the other branch is mostly not needed
-            program = made[at] = Program(branches[at], equation.sizes)
+            program = made[at] = equation.numbers.program(branches[at])
         spend(program.seconds)
         return program(*operands)
 
@@ -67,8 +67,8 @@ def _while(equation: Equation) -> Function:
     parameters = equation.params
     split = parameters["cond_nconsts"]
     end = split + parameters["body_nconsts"]
-    condition = Program(parameters["cond_jaxpr"], equation.sizes)
-    body = Program(parameters["body_jaxpr"], equation.sizes)
+    condition = equation.numbers.program(parameters["cond_jaxpr"])
+    body = equation.numbers.program(parameters["body_jaxpr"])
 
     def run(*operands: Any) -> list[Any]:
         own, constants, values = operands[:split], operands[split:end], list(operands[end:])
@@ -93,7 +93,7 @@ def _scan(equation: Equation) -> Function:
     constants, carried = scan_counts(parameters)
     end = constants + carried
     length, reverse = parameters["length"], parameters["reverse"]
-    body = Program(parameters["jaxpr"], equation.sizes)
+    body = equation.numbers.program(parameters["jaxpr"])
     stacks = equation.outputs[carried:]
     order = range(length - 1, -1, -1) if reverse else range(length)
 

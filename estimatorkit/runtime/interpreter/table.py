@@ -8,8 +8,6 @@ from estimatorkit.runtime.interpreter import (
     cumulative,
     elementwise,
     indexing,
-    order,
-    places,
     products,
     reductions,
     scatters,
@@ -18,10 +16,11 @@ from estimatorkit.runtime.interpreter import (
     special,
     windows,
 )
-from estimatorkit.runtime.interpreter.program import Program
+from estimatorkit.runtime.interpreter.program import Program, Template, program_of
 
 __all__ = [
     "Program",
+    "Template",
     "arithmetic",
     "bits",
     "control",
@@ -29,9 +28,8 @@ __all__ = [
     "cumulative",
     "elementwise",
     "indexing",
-    "order",
-    "places",
     "products",
+    "program_of",
     "reductions",
     "scatters",
     "shapes",

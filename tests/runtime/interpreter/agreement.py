@@ -11,9 +11,8 @@ import numpy as np
 
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.interpreter import rules
-from estimatorkit.runtime.interpreter.equations import Sizes
 from estimatorkit.runtime.interpreter.equations import inner_jaxprs
-from estimatorkit.runtime.interpreter.table import Program
+from estimatorkit.runtime.interpreter.table import program_of
 
 TOLERANCE = {
     np.dtype(ml_dtypes.bfloat16): 1e-2,
@@ -58,7 +57,7 @@ def agree(
             name = f"{getattr(function, '__name__', function)}: {closed}\n{given}"
             assert without <= set(compiled), f"without rules: {without}\n{name}"
             with np.errstate(all="ignore"):
-                found = Program(closed, Sizes({}))(*map(_plain, jax.tree.leaves(given)))
+                found = program_of(closed)(*map(_plain, jax.tree.leaves(given)))
             leaves = jax.tree.leaves(want)
             assert len(found) == len(leaves)
             for got, expected in zip(found, leaves, strict=True):

@@ -12,8 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.interpreter.equations import Sizes
-from estimatorkit.runtime.interpreter.table import Program
+from estimatorkit.runtime.interpreter.table import program_of
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 SIGNED = ("int8", "int16", "int32", "int64")
@@ -95,10 +94,10 @@ def check(
         names = [at for at, leaves in enumerate(wanted) for _ in leaves]
         with np.errstate(all="ignore"):
             if xla:
-                got = Program(made, Sizes({}))(*arguments)
+                got = program_of(made)(*arguments)
             else:
                 with no_executable():
-                    got = Program(made, Sizes({}))(*arguments)
+                    got = program_of(made)(*arguments)
     wrong = []
     for at, want, value in zip(names, jax.tree.leaves(wanted), got, strict=True):
         try:
