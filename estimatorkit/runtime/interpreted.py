@@ -29,7 +29,7 @@ from estimatorkit.runtime.interpreter.table import Program, Template, program_of
 from estimatorkit.runtime.lower import segment_function
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.resource_store import finished
-from estimatorkit.runtime.symbolic import symbolic_trace
+from estimatorkit.runtime.symbolic import UNTRACEABLE, symbolic_trace
 from estimatorkit.runtime.xla.faults import Sites
 
 START = 0.1
@@ -88,7 +88,10 @@ class _Trace:
         self, segment: Segment, static: Mapping[Tensor, Any], avals: Sequence[Any]
     ) -> None:
         inputs, state = avals
-        self._trace = symbolic_trace(segment, static, inputs, state)
+        try:
+            self._trace = symbolic_trace(segment, static, inputs, state)
+        except UNTRACEABLE:
+            self._trace = symbolic_trace(segment, static, inputs, state, known=True)
         self._template = Template(self._trace.jaxpr)
         self.results = self._trace.results
         self.compiled_in = compilation_seconds(self._trace.jaxpr.jaxpr)
