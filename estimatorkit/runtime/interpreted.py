@@ -56,29 +56,31 @@ class SegmentInterpreter:
 
     def interpretation(
         self, static: Mapping[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]
-    ) -> Interpretation | None:
-        """The segment for one set of shapes; None if only XLA can run it.
+    ) -> Interpretation:
+        """The segment for one set of shapes.
 
         Args:
             static: the values of its static inputs.
             inputs: those of the others.
             state: the values of its state, in the order of `state_names`.
+
+        Raises:
+            NotInterpretable: only XLA can run it.
         """
         if not all(isinstance(each, _ARRAYS) for each in (*inputs, *state)):
-            return None  # of several devices
+            raise NotInterpretable("values of several devices")
         avals = tuple([jax.typeof(each) for each in values] for values in (inputs, state))
         key = tuple((value.tobytes(), value.shape) for value in static.values())
         traces = self._traces.setdefault(key, [])
-        try:
-            for trace in traces:
-                if (program := trace.program(avals)) is not None:
-                    return Interpretation(self, trace, program, static, avals)
-            trace = _Trace(self.segment, static, avals)
-            traces.append(trace)
-            program = trace.program(avals)
-        except NotInterpretable:
-            return None
-        return program and Interpretation(self, trace, program, static, avals)
+        for trace in traces:
+            if (program := trace.program(avals)) is not None:
+                return Interpretation(self, trace, program, static, avals)
+        trace = _Trace(self.segment, static, avals)
+        traces.append(trace)
+        program = trace.program(avals)
+        if program is None:
+            raise NotInterpretable("a trace that is not valid for its own shapes")
+        return Interpretation(self, trace, program, static, avals)
 
 
 class _Trace:
@@ -164,18 +166,21 @@ class Interpretation:
             self._tested = program_of(closed), jax.tree.structure(shapes)
         return self._tested
 
-    def executable(self, compile_ahead: Callable[[], Callable[..., Any]]) -> Any:
+    def executable(self, compile_ahead: Callable[..., Callable[..., Any]]) -> Any:
         """The executable, if it is to be used from now on; waits until it is compiled.
 
         Args:
-            compile_ahead: compiles it; called in a thread when it is time.
+            compile_ahead: compiles it, given the values of static inputs and the types of the other
+                inputs and of the state; called in a thread when it is time.
         """
         seconds = self._meter.seconds
         if self._compilation is None:
             if seconds < START * self._compiled_in:
                 return None
             context = contextvars.copy_context()
-            self._compilation = _compiler().submit(context.run, compile_ahead)
+            self._compilation = _compiler().submit(
+                context.run, compile_ahead, self._static, *self._avals
+            )
         return self._compilation.result() if seconds >= ENOUGH * self._compiled_in else None
 
 
