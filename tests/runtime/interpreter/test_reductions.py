@@ -137,6 +137,16 @@ def test_cumulative_functions(dtype):
         check([lax.cumlogsumexp, lambda x: lax.cumlogsumexp(x, 0, True)], z, tolerance=2)
 
 
+def test_cumulative_functions_of_rows():
+    x = special(np.float32, (3, 5, 100))
+    functions = [lax.cummax, lax.cummin]
+    check([lambda x, f=f, r=r: f(x, 1, r) for f in functions for r in (True, False)], x)
+    y = normal(np.float32, (3, 130, 100))
+    check([lambda x, r=r: lax.cumsum(x, 1, r) for r in (True, False)], y, absolute=1e-4)
+    check([lambda x, r=r: lax.cumlogsumexp(x, 1, r) for r in (True, False)], y[:, :9], tolerance=2)
+    check([lambda x: lax.cumsum(x, 0), lambda x: lax.cumprod(x, 1)], normal(np.int16, x.shape))
+
+
 WINDOWS = [
     ((1, 2, 2, 1), (1, 2, 2, 1), "VALID", None, None),
     ((1, 3, 3, 1), (1, 2, 2, 1), "SAME", None, None),
