@@ -108,3 +108,14 @@ def aval_at(aval: Any, sizes: Sizes) -> Aval:
     if dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
         return Aval((*sizes.within(shape), *dtype._impl.key_shape), np.dtype(np.uint32))
     return Aval(sizes.within(shape), dtype)
+
+
+def inner_jaxprs(source: Any) -> list[Any]:
+    """The jaxprs among the parameters of an equation."""
+    found = []
+    for value in source.params.values():
+        for each in value if isinstance(value, (tuple, list)) else (value,):
+            jaxpr = getattr(each, "jaxpr", each)
+            if hasattr(jaxpr, "eqns"):
+                found.append(jaxpr)
+    return found

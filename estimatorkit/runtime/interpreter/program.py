@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from estimatorkit.runtime.interpreter.equations import Equation, Sizes, aval_at, equation_at
+from estimatorkit.runtime.interpreter.cost import multiplications, seconds_of
+from estimatorkit.runtime.interpreter.equations import Equation, Sizes, equation_at, inner_jaxprs
 from estimatorkit.runtime.interpreter.rules import function_of
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD
 
@@ -42,6 +43,8 @@ class Program:
 
     Attributes:
         equations: those that run, in order.
+        seconds: the estimated time of a run, without what is not known before (see `cost`).
+        largest_product: the most multiplications of a matrix product.
     """
 
     def __init__(self, closed: ClosedJaxpr, sizes: Sizes) -> None:
@@ -51,6 +54,17 @@ class Program:
         self._arguments = len(closed.jaxpr.invars)
         self._results = inlined.results
         self._steps = inlined.steps()
+        self.largest_product = max(
+            (
+                getattr(step.function, "largest_product", multiplications(each))
+                for each, step in zip(self.equations, self._steps, strict=True)
+            ),
+            default=0,
+        )
+        self.seconds = sum(
+            seconds_of(each) if (own := getattr(step.function, "seconds", None)) is None else own
+            for each, step in zip(self.equations, self._steps, strict=True)
+        )
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Runs the program."""
@@ -190,17 +204,6 @@ def _jaxpr_contains_guard(jaxpr: Any) -> bool:
 def contains_guard(source: Any) -> bool:
     """Whether a test is within the functions of an equation."""
     return any(_jaxpr_contains_guard(inner) for inner in inner_jaxprs(source))
-
-
-def inner_jaxprs(source: Any) -> list[Any]:
-    """The jaxprs among the parameters of an equation."""
-    found = []
-    for value in source.params.values():
-        for each in value if isinstance(value, (tuple, list)) else (value,):
-            jaxpr = getattr(each, "jaxpr", each)
-            if hasattr(jaxpr, "eqns"):
-                found.append(jaxpr)
-    return found
 
 
 _CALLS = frozenset(

@@ -1,0 +1,290 @@
+"""The rule of convolutions: matrix products of BLAS.
+
+An output place `y` and a place `k` of the filter meet at one place `p` of the input, or at none:
+`y * stride + k * dilation - padding == p * input dilation`. Padding and the zeros between dilated
+elements need no memory. The places of the filter are taken in turn, or those of the output if
+there are fewer. Where the input is not dilated, a copy of all windows is faster for few input
+channels, and for gradients of filters, which are convolutions with few places of output.
+
+On one core this takes 1 to 4 times as long as XLA's own convolutions, 0.1 to 17 ms for 1e6 to 5e8
+operations; XLA compiles each for 30 to 200 ms (jax 0.10).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimatorkit.runtime.interpreter.equations import Equation, Function
+from estimatorkit.runtime.interpreter.rules import arithmetic
+
+_FEW_CHANNELS = 32
+"""Input channels up to which windows are copied."""
+
+_COPIED = 1 << 18
+"""Elements of windows that are copied at once, so that they stay in the cache."""
+
+
+class _Line(NamedTuple):
+    """One spatial dimension of a convolution."""
+
+    size: int
+    filter: int
+    output: int
+    stride: int
+    before: int
+    input_dilation: int
+    dilation: int
+
+    def at_filter(self, place: int) -> tuple[slice, slice] | None:
+        """The places of output and input that meet at one of the filter."""
+        return _meeting(
+            (self.output, self.stride),
+            (self.size, self.input_dilation),
+            place * self.dilation - self.before,
+        )
+
+    def at_output(self, place: int) -> tuple[slice, slice] | None:
+        """The places of filter and input that meet at one of the output."""
+        return _meeting(
+            (self.filter, self.dilation),
+            (self.size, self.input_dilation),
+            place * self.stride - self.before,
+        )
+
+
+def _meeting(
+    one: tuple[int, int], other: tuple[int, int], offset: int
+) -> tuple[slice, slice] | None:
+    """Where `a * step + offset == b * other step`, for numbers a and b below lengths."""
+    (length, step), (limit, other_step) = one, other
+    common = math.gcd(step, other_step)
+    if offset % common:
+        return None
+    a_step, b_step = other_step // common, step // common
+    # The first a >= 0 whose b is an integer and at least 0.
+    a = (-offset // common * pow(b_step, -1, a_step)) % a_step if a_step > 1 else 0
+    b = (a * step + offset) // other_step
+    if b < 0:
+        skipped = -(b // b_step)
+        a, b = a + skipped * a_step, b + skipped * b_step
+    count = min(-((a - length) // a_step), -((b - limit) // b_step))
+    if count <= 0:
+        return None
+    return _slice(a, count, a_step), _slice(b, count, b_step)
+
+
+def _slice(start: int, count: int, step: int) -> slice:
+    return slice(start, start + (count - 1) * step + 1, step)
+
+
+class _Problem(NamedTuple):
+    """A convolution of input `(groups, batch, ..., channels)` with a filter `(groups, ...,
+    channels, outputs)`; the result is `(groups, batch, ..., outputs)`."""
+
+    lines: Sequence[_Line]
+    groups: int
+    batch: int
+    channels: int
+    outputs: int
+
+    @property
+    def filter_places(self) -> int:
+        """The number of places of the filter."""
+        return math.prod(line.filter for line in self.lines)
+
+    @property
+    def output_places(self) -> int:
+        """The number of places of the output."""
+        return math.prod(line.output for line in self.lines)
+
+
+@arithmetic("conv_general_dilated")
+def _conv_general_dilated(equation: Equation) -> Function:
+    parameters, (left, right) = equation.params, equation.inputs
+    numbers = parameters["dimension_numbers"]
+    shape, dtype = equation.result
+    if math.prod(shape) == 0:
+        return lambda *_: np.zeros(shape, dtype)
+    groups, batches = parameters["feature_group_count"], parameters["batch_group_count"]
+    x_spec, w_spec, out_spec = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
+    lines = [
+        _Line(left.shape[x], right.shape[w], shape[y], stride, int(before), inner, outer)
+        for x, w, y, stride, (before, _), inner, outer in zip(
+            x_spec[2:],
+            w_spec[2:],
+            out_spec[2:],
+            parameters["window_strides"],
+            parameters["padding"],
+            parameters["lhs_dilation"],
+            parameters["rhs_dilation"],
+            strict=True,
+        )
+    ]
+    count = max(groups, batches)
+    problem = _Problem(
+        lines,
+        count,
+        left.shape[x_spec[0]] // batches,
+        left.shape[x_spec[1]] // groups,
+        right.shape[w_spec[0]] // count,
+    )
+    compute = _computation(problem, dtype)
+    spatial = tuple(line.size for line in lines)
+    x_order = (x_spec[0], *x_spec[2:], x_spec[1])
+    w_order = (*w_spec[2:], w_spec[1], w_spec[0])
+    window = (*(line.filter for line in lines), problem.channels, count, problem.outputs)
+    w_last = len(window) - 2
+    # The groups' dimension comes first.
+    if batches > 1:
+        x_shape = (count, problem.batch, *spatial, problem.channels)
+        x_first = 0
+    else:
+        x_shape = (problem.batch, *spatial, count, problem.channels)
+        x_first = len(x_shape) - 2
+    back = [0] * len(shape)
+    for at, dim in enumerate((out_spec[0], *out_spec[2:], out_spec[1])):
+        back[dim] = at
+    places = tuple(line.output for line in lines)
+
+    def run(x: Any, w: Any) -> Any:
+        x, w = x.transpose(x_order).reshape(x_shape), w.transpose(w_order).reshape(window)
+        if x.dtype != dtype or w.dtype != dtype:
+            x, w = x.astype(dtype), w.astype(dtype)
+        y = np.zeros((problem.batch, *places, count, problem.outputs), dtype)
+        compute(np.moveaxis(x, x_first, 0), np.moveaxis(w, w_last, 0), np.moveaxis(y, -2, 0))
+        return y.reshape(problem.batch, *places, count * problem.outputs).transpose(back)
+
+    return run
+
+
+def _computation(problem: _Problem, dtype: Any) -> Function:
+    """The function of input, filter, and the result to which it is added."""
+    if problem.channels == 1 and problem.groups > 1:
+        return _depthwise(problem)
+    many = problem.filter_places > problem.output_places
+    few = problem.channels <= _FEW_CHANNELS and problem.filter_places > 1
+    if (many or few) and all(line.input_dilation == 1 for line in problem.lines):
+        return _by_windows(problem, dtype)
+    if many:
+        return _by_outputs(problem)
+    return _by_filters(problem)
+
+
+def _at_filters(problem: _Problem) -> Iterator[tuple[Any, Any, Any]]:
+    """The places of the filter, with the slices of output and input that meet there."""
+    lines = [
+        [(place, line.at_filter(place)) for place in range(line.filter)] for line in problem.lines
+    ]
+    for combination in itertools.product(*lines):
+        meetings = [meeting for _, meeting in combination if meeting is not None]
+        if len(meetings) == len(lines):
+            of_output = tuple(output for output, _ in meetings)
+            of_input = tuple(given for _, given in meetings)
+            yield tuple(place for place, _ in combination), of_output, of_input
+
+
+_ALL = slice(None)
+
+
+def _by_filters(problem: _Problem) -> Function:
+    steps = [
+        ((_ALL, *place), (_ALL, _ALL, *to), (_ALL, _ALL, *of))
+        for place, to, of in _at_filters(problem)
+    ]
+    flat = (problem.groups, -1, problem.channels)
+
+    def compute(x: Any, w: Any, y: Any) -> None:
+        for place, to, of in steps:
+            part = y[to]
+            part += np.matmul(x[of].reshape(flat), w[place]).reshape(part.shape)
+
+    return compute
+
+
+def _depthwise(problem: _Problem) -> Function:
+    steps = [
+        ((_ALL, *place), (_ALL, _ALL, *to), (_ALL, _ALL, *of))
+        for place, to, of in _at_filters(problem)
+    ]
+    between = (problem.groups, *[1] * (1 + len(problem.lines)), problem.outputs)
+
+    def compute(x: Any, w: Any, y: Any) -> None:
+        for place, to, of in steps:
+            part = y[to]
+            part += x[of] * w[place].reshape(between)
+
+    return compute
+
+
+def _by_outputs(problem: _Problem) -> Function:
+    lines = [
+        [(place, line.at_output(place)) for place in range(line.output)] for line in problem.lines
+    ]
+    steps = []
+    for combination in itertools.product(*lines):
+        meetings = [meeting for _, meeting in combination if meeting is not None]
+        if len(meetings) == len(lines):
+            place = (_ALL, _ALL, *(place for place, _ in combination))
+            filters = (_ALL, *(of_filter for of_filter, _ in meetings))
+            steps.append((place, filters, (_ALL, _ALL, *(given for _, given in meetings))))
+    rows, columns = (problem.groups, problem.batch, -1), (problem.groups, -1, problem.outputs)
+
+    def compute(x: Any, w: Any, y: Any) -> None:
+        for place, filters, of in steps:
+            y[place] = np.matmul(x[of].reshape(rows), w[filters].reshape(columns))
+
+    return compute
+
+
+def _by_windows(problem: _Problem, dtype: Any) -> Function:
+    lines, channels = problem.lines, problem.channels
+    reaches = [
+        (line.output - 1) * line.stride + (line.filter - 1) * line.dilation + 1 for line in lines
+    ]
+    filled, taken = [], []
+    for line, reach in zip(lines, reaches, strict=True):
+        start = max(line.before, 0)
+        stop = max(start, min(line.size + line.before, reach))
+        filled.append(slice(start, stop))
+        taken.append(slice(start - line.before, stop - line.before))
+    to, of = (_ALL, _ALL, *filled), (_ALL, _ALL, *taken)
+    is_padded = any(
+        (part.start, part.stop) != (0, reach) for part, reach in zip(filled, reaches, strict=True)
+    )
+    width = problem.filter_places * channels
+    step = max(1, _COPIED // (problem.groups * problem.output_places * width))
+    outputs = tuple(line.output for line in lines)
+    window = (*outputs, *(line.filter for line in lines), channels)
+
+    def compute(x: Any, w: Any, y: Any) -> None:
+        x = x[of]
+        w = w.reshape(problem.groups, width, problem.outputs)
+        if is_padded:
+            padded = np.zeros((problem.groups, problem.batch, *reaches, channels), dtype)
+            padded[to] = x
+            x = padded
+        group, example, *steps, last = x.strides
+        strides = (
+            group,
+            example,
+            *(by * line.stride for by, line in zip(steps, lines, strict=True)),
+            *(by * line.dilation for by, line in zip(steps, lines, strict=True)),
+            last,
+        )
+        for start in range(0, problem.batch, step):
+            piece = x[:, start : start + step]
+            count = piece.shape[1]
+            shape = (problem.groups, count, *window)
+            windows = np.lib.stride_tricks.as_strided(piece, shape, strides, writeable=False)
+            found = np.matmul(windows.reshape(problem.groups, -1, width), w)
+            y[:, start : start + step] = found.reshape(problem.groups, count, *outputs, -1)
+
+    return compute
+
+
+__all__: list[str] = []
