@@ -119,7 +119,8 @@ MANY = 1 << 12
 takes 10 times as long for half a million where neither case prevails."""
 
 
-def _chosen_by_bits(dtype: Any) -> Function:
+def chosen_by_bits(dtype: Any) -> Function:
+    """A function of booleans and two arrays of numbers, all of one shape, like `select_n`."""
     kind = f"i{dtype.itemsize}"
 
     def run(which: Any, no: Any, yes: Any) -> Any:
@@ -143,7 +144,7 @@ def _select(equation: Equation) -> Function:
     if given.dtype == np.bool_:
         kind = equation.result.dtype.kind
         if given.shape == shape and equation.result.size >= MANY and kind in "fiu":
-            return _chosen_by_bits(equation.result.dtype)
+            return chosen_by_bits(equation.result.dtype)
         return lambda which, no, yes: np.where(which, yes, no)
 
     def choose(which: Any, *operands: Any) -> Any:
