@@ -14,7 +14,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
 from estimatorkit.runtime.interpreter.equations import Equation, Sizes, aval_at, equation_at
-from estimatorkit.runtime.interpreter.rules import function_of
+from estimatorkit.runtime.interpreter.rules import function_of, is_key, words_of
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD
 
 LARGE = 1 << 14
@@ -122,7 +122,8 @@ class _Inlined:
         jaxpr = closed.jaxpr
         homes: dict[Any, int] = {}
         for variable, value in zip(jaxpr.constvars, closed.consts, strict=True):
-            homes[variable] = self._constant(value, variable.aval.dtype)
+            words = words_of(value)
+            homes[variable] = self._constant(words, words.dtype if is_key(value) else variable.aval.dtype)
         homes.update(zip(jaxpr.invars, inputs, strict=True))
 
         def home(atom: Any) -> int:
@@ -205,7 +206,7 @@ def inner_jaxprs(source: Any) -> list[Any]:
 
 _CALLS = frozenset(
     {"jit", "pjit", "closed_call", "core_call", "call", "custom_jvp_call", "custom_vjp_call"}
-    | {"remat", "remat2", "checkpoint"}
+    | {"remat", "remat2", "checkpoint", "custom_vmap_call"}
 )
 
 
@@ -213,5 +214,6 @@ def called_function(source: Any) -> ClosedJaxpr | None:
     """The function that an equation calls with its operands; None if it is none."""
     if source.primitive.name not in _CALLS:
         return None
-    inner = source.params.get("call_jaxpr", source.params.get("jaxpr"))
+    parameters = source.params
+    (inner,) = (parameters[key] for key in ("call_jaxpr", "jaxpr", "call") if key in parameters)
     return inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ())
