@@ -44,13 +44,18 @@ class Use:
         wall: seconds by the clock.
         processor: seconds of all cores.
         memory: the most bytes that it, or one of its children, has held.
-        figure: the last line that it printed: 'figure NAME VALUE'.
+        figures: the lines 'figure NAME VALUE' that it printed, without that first word.
     """
 
     wall: float
     processor: float
     memory: int
-    figure: str
+    figures: tuple[str, ...]
+
+    @property
+    def figure(self) -> str:
+        """The last figure that it printed."""
+        return self.figures[-1]
 
     @staticmethod
     def median(rounds: Sequence[Use]) -> Use:
@@ -59,7 +64,7 @@ class Use:
             statistics.median(each.wall for each in rounds),
             statistics.median(each.processor for each in rounds),
             int(statistics.median(each.memory for each in rounds)),
-            rounds[-1].figure,
+            rounds[-1].figures,
         )
 
     def __str__(self) -> str:
@@ -90,11 +95,27 @@ def use_of(entrant: Entrant, path: Path, cache: str) -> Use:
         process.returncode = os.waitstatus_to_exitcode(status)
         printed.seek(0)
         errors.seek(0)
-        figures = [line for line in printed.read().splitlines() if line.startswith("figure ")]
+        figures = tuple(
+            line.removeprefix("figure ")
+            for line in printed.read().splitlines()
+            if line.startswith("figure ")
+        )
         if process.returncode or not figures:
             raise FailedRunError(f"{path.name}: {errors.read()[-2000:] or 'no figure'}")
-    figure = figures[-1].removeprefix("figure ")
-    return Use(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, figure)
+    return Use(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, figures)
+
+
+def for_tensorflow(path: Path, folder: str) -> Path:
+    """Writes a program into a folder with TensorFlow's import line, and returns where."""
+    written = Path(folder, path.name)
+    written.write_text(path.read_text("utf-8").replace(IMPORT, TENSORFLOW_IMPORT), "utf-8")
+    return written
+
+
+def geometric_mean(name: str, ratios: Sequence[float]) -> str:
+    """Returns the line that sums up a column of ratios."""
+    mean = math.exp(statistics.fmean(map(math.log, ratios)))
+    return f"{name}: geometric mean {mean:.3g}, {sum(each < 1 for each in ratios)} below 1."
 
 
 def measure(name: str, rounds: int) -> list[Use]:
@@ -102,8 +123,7 @@ def measure(name: str, rounds: int) -> list[Use]:
     path = PROGRAMS / f"{name}.py"
     used: list[list[Use]] = [[], [], []]
     with tempfile.TemporaryDirectory() as folder:
-        theirs = Path(folder, path.name)
-        theirs.write_text(path.read_text("utf-8").replace(IMPORT, TENSORFLOW_IMPORT), "utf-8")
+        theirs = for_tensorflow(path, folder)
         for number in range(rounds):
             cache = str(Path(folder, f"cache{number}"))
             used[0].append(use_of(TENSORFLOW, theirs, cache))
@@ -149,9 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(lines[-1], flush=True)
     for start, found in zip(("first", "second"), ratios, strict=True):
         if found:
-            mean = math.exp(statistics.fmean(map(math.log, found)))
-            below = sum(each < 1 for each in found)
-            lines.append(f"\n{start} start: geometric mean {mean:.2f}, {below} below 1.")
+            lines.append(f"\n{geometric_mean(f'{start} start', found)}")
             print(lines[-1])
     if options.write:
         title = (

@@ -117,8 +117,8 @@ def keep(path: Path, where: str, parts: Sequence[str]) -> None:
         found[_name(part)] = f"{title}\n\n{where}.\n\n{body.strip()}\n\n"
         if older is not None:
             _append(path.parent / "history" / f"{_slug(_name(part))}.md", older)
-    whole = heading.rstrip() + "\n\n" + "".join(found.values()).rstrip() + "\n"
-    path.write_text(whole, encoding="utf-8")
+    whole = "\n\n".join(each.rstrip() for each in (heading, *found.values()))
+    path.write_text(f"{whole}\n", encoding="utf-8")
 
 
 def _name(section: str) -> str:

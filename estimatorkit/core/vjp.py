@@ -13,6 +13,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.registry import Case, Spec
+from estimatorkit.core.sizes import is_symbolic
 from estimatorkit.core.tensor import Operation, Tensor
 
 
@@ -62,15 +63,32 @@ def pull_back(
     """
     row = registry.lookup(forward_type)
 
-    def forward(*chosen: Any) -> tuple[Any, ...]:
+    known: dict[int, Any] = {}
+
+    def forward(*chosen: Any) -> tuple[dict[int, Any], dict[int, Any]]:
         arguments = list(inputs)
         for position, value in zip(wanted, chosen, strict=True):
             arguments[position] = value
         result = row.kernel(*arguments, **forward_attrs)
-        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        results = dict(enumerate(result if isinstance(result, (tuple, list)) else (result,)))
+        known.update((at, value) for at, value in results.items() if is_symbolic(value))
+        traced = {at: jnp.asarray(value) for at, value in results.items() if at not in known}
+        smooth = {at: value for at, value in traced.items() if _is_inexact(value)}
+        return smooth, {at: value for at, value in traced.items() if at not in smooth}
 
-    outputs, pull = jax.vjp(forward, *(jnp.asarray(inputs[position]) for position in wanted))
-    return outputs, lambda gradients: conjugated(pull(conjugated(gradients)))
+    given = [jnp.asarray(inputs[position]) for position in wanted]
+    smooth, pull, others = jax.vjp(forward, *given, has_aux=True)
+    outputs = {**smooth, **others, **known}
+
+    def back(gradients: Sequence[Any]) -> tuple[Any, ...]:
+        of_outputs = conjugated(gradients)
+        return conjugated(pull({at: of_outputs[at] for at in smooth}))
+
+    return tuple(outputs[at] for at in range(len(outputs))), back
+
+
+def _is_inexact(value: Any) -> bool:
+    return bool(jnp.issubdtype(value.dtype, jnp.inexact))
 
 
 def conjugated(gradients: Sequence[Any]) -> tuple[Any, ...]:
@@ -92,17 +110,23 @@ def given_positions(
 def output_gradients(
     outputs: Sequence[Any], given: Sequence[int], values: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """The cotangents for `jax.vjp`: one for each output, zeros if not given."""
+    """The cotangents for `pull_back`: one for each output, zeros if not given, and None for
+    integers.
+    """
     by_position = dict(zip(given, values, strict=True))
     return tuple(
-        by_position[position].astype(output.dtype)
+        None
+        if not _is_inexact(output)
+        else by_position[position].astype(output.dtype)
         if position in by_position
-        else np.zeros(
-            output.shape,
-            output.dtype if jnp.issubdtype(output.dtype, jnp.inexact) else jax.dtypes.float0,
-        )
+        else _zeros(output)
         for position, output in enumerate(outputs)
     )
+
+
+def _zeros(like: Any) -> Any:
+    is_constant = all(isinstance(dim, int) for dim in like.shape)
+    return (np if is_constant else jnp).zeros(like.shape, like.dtype)
 
 
 def _kernel(

@@ -27,6 +27,7 @@ from estimatorkit.core.function_graph import may_not_end
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
+from estimatorkit.runtime.interpreted import Interpretation, NotInterpretable, SegmentInterpreter
 from estimatorkit.runtime.lower import (
     changed_names,
     interpret,
@@ -42,7 +43,7 @@ from estimatorkit.runtime.xla.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.xla.compiler_options import options_for
 from estimatorkit.runtime.xla.faults import Sites
 from estimatorkit.runtime.xla.host_tuning import use_huge_pages
-from estimatorkit.runtime.xla.placement import DEFAULT, default_name, device_named
+from estimatorkit.runtime.xla.placement import DEFAULT, default_name, device_named, is_cpu
 from estimatorkit.runtime.xla.shape_watch import ShapeWatch, VaryingShapes
 from estimatorkit.runtime.xla.timeline import Trace
 
@@ -55,11 +56,12 @@ class CompiledSegment:
         self._state = state
         self._name = name
         # By static values, shapes and dtypes; in order of use with `state.most_executables`.
-        self._executables: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
+        self._executables: OrderedDict[Any, Executor] = OrderedDict()
         self._static = list(segment.static_inputs)
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
         self._watch = ShapeWatch(self._traced, self._static)
         self._sites = Sites()
+        self._interpreter = SegmentInterpreter(segment, self._sites)
         self.varying = VaryingShapes(segment)
         changed = changed_names(segment)
         taken = state_names(segment)
@@ -106,13 +108,14 @@ class CompiledSegment:
         executable = self._executables.get(key)
         if executable is None:
             with self._compiling:  # equal shapes wait for one compilation
-                executable = self._executables.get(key) or self._compile(static)
-                outputs, changed, faults = self._run(executable, inputs)
+                executable = self._executables.get(key) or self._first(static, inputs)
+                results, executable = self._run(executable, inputs, static)
                 self._keep(key, executable)
         else:
-            outputs, changed, faults = self._run(executable, inputs)
-            if self._state.most_executables is not None:
-                self._keep(key, executable)
+            results, executor = self._run(executable, inputs, static)
+            if executor is not executable or self._state.most_executables is not None:
+                self._keep(key, executor)
+        outputs, changed, faults = results
         values[self._sites] = faults
         for tensor, value in zip(self.segment.outputs, outputs, strict=True):
             values[tensor] = value
@@ -133,7 +136,7 @@ class CompiledSegment:
             state = self._state.take(state_names(self.segment))
             return shapes_within(self.segment, static, inputs, state)
 
-    def _keep(self, key: Any, executable: Callable[..., Any]) -> None:
+    def _keep(self, key: Any, executable: Executor) -> None:
         """Marks an executable as most recently used, and evicts the least recently used ones."""
         with self._compiling:
             self._executables[key] = executable
@@ -142,9 +145,41 @@ class CompiledSegment:
             while most is not None and len(self._executables) > most:
                 self._executables.popitem(last=False)
 
-    def _run(self, executable: Callable[..., Any], inputs: list[Any]) -> Any:
-        """The outputs, the new values of variables, and the vector of faults (see `faults`), if
-        there are tests; others use the state meanwhile."""
+    def _first(self, static: dict[Tensor, Any], inputs: list[Any]) -> Executor:
+        """What runs a set of shapes for the first time."""
+        state = self._state
+        if state.executor != "xla" and is_cpu(self._device):
+            with self._context():
+                with state.lock:
+                    taken = state.take(state_names(self.segment))
+                found = self._interpreter.interpretation(static, inputs, taken)
+            if found is not None and (found.is_cheap or state.executor == "interpret"):
+                return found
+        return self._compile(static)
+
+    def _run(
+        self, executor: Executor, inputs: list[Any], static: dict[Tensor, Any]
+    ) -> tuple[Any, Executor]:
+        """Runs the segment; others use the state meanwhile.
+
+        Returns:
+            The outputs, the new values of variables, and the vector of faults (see `faults`), if
+            there are tests; and what ran these shapes, and is to run them next time.
+        """
+        if not isinstance(executor, Interpretation):
+            return self._call(executor, inputs), executor
+        if self._state.executor == "auto":
+            executable = executor.executable(partial(self._compile_ahead, static, inputs))
+            if executable is not None:
+                return self._call(executable, inputs), executable
+        try:
+            return self._interpret(executor, inputs), executor
+        except NotInterpretable:
+            executable = self._compile(static)
+            return self._call(executable, inputs), executable
+
+    def _call(self, executable: Callable[..., Any], inputs: list[Any]) -> Any:
+        """The results of an executable."""
         state, access = self._state, self._access
         compilations = state.compilations[self._name]
         changed = None
@@ -163,15 +198,36 @@ class CompiledSegment:
                 else:
                     outputs, changed, faults = executable(*given)
                 if faults and self._overwritten and self._error(faults[0]) is not None:
-                    named = zip(access.changed, changed, strict=True)
-                    changed = [
-                        None if name in self._overwritten else value for name, value in named
-                    ]
+                    changed = self._without_overwritten(changed)
                 if state.compilations[self._name] != compilations:
                     use_huge_pages(changed)
             finally:
                 state.held.end(access, kept, changed)
         return outputs, changed, faults
+
+    def _interpret(self, program: Interpretation, inputs: list[Any]) -> Any:
+        """Runs the segment in NumPy."""
+        state, access = self._state, self._access
+        changed = None
+        begun = state.held.begin(access, state.take, state.raise_if_cancelled, in_numpy=True)
+        kept, donated = begun
+        try:
+            named = dict(zip((*access.kept, *access.donated), (*kept, *donated), strict=True))
+            given = [named[name] for name in state_names(self.segment)]
+            watch = LoopWatch(state.cancellation.check_of_thread()) if self._may_not_end else None
+            with self._context(), watch.running() if watch else nullcontext():
+                ask = watch.iterations if watch else None
+                outputs, changed, faults = program(inputs, given, ask)
+            if faults and self._overwritten and self._error(faults[0]) is not None:
+                changed = self._without_overwritten(changed)
+        finally:
+            state.held.end(access, kept, changed, in_numpy=True)
+        return outputs, changed, faults
+
+    def _without_overwritten(self, changed: Sequence[Any]) -> list[Any]:
+        """The new values of variables after a fault."""
+        named = zip(self._access.changed, changed, strict=True)
+        return [None if name in self._overwritten else value for name, value in named]
 
     def raise_fault(self, values: dict[Any, Any]) -> None:
         """Waits for the call for `values`, and raises the error if there was a fault.
@@ -185,7 +241,8 @@ class CompiledSegment:
 
     def _error(self, vector: Any) -> InvalidArgumentError | None:
         """The error of a call, which is awaited."""
-        self._is_soon = _wait(vector, self._is_soon) < _QUICK_SECS
+        if isinstance(vector, jax.Array):
+            self._is_soon = _wait(vector, self._is_soon) < _QUICK_SECS
         return self._sites.error(vector)
 
     def wait(self, values: dict[Any, Any]) -> None:
@@ -203,7 +260,19 @@ class CompiledSegment:
                 with self._state.lock:
                     result = self._state.values.get(self._access.changed[-1])
 
-    def _compile(self, static: dict[Tensor, Any]) -> Callable[..., Any]:
+    def _compile_ahead(self, static: dict[Tensor, Any], inputs: list[Any]) -> Callable[..., Any]:
+        """Compiles for inputs before a call."""
+        state, access = self._state, self._access
+        executable = self._compile(static)
+        with self._context():
+            with state.lock:
+                kept, donated = state.take(access.kept), state.take(access.donated)
+            specs = jax.tree.map(jax.typeof, (inputs, kept, donated))
+            number = [np.int32(0)] if self._may_not_end else []
+            executable.lower(*specs, *number).compile()
+        return executable
+
+    def _compile(self, static: dict[Tensor, Any]) -> Any:
         function = segment_function(self.segment, static, self.varying.add, self._sites)
         taken = [*self._access.kept, *self._access.donated]
         names = state_names(self.segment)
@@ -239,6 +308,9 @@ def _wait(array: Any, is_quick: bool) -> float:
 MOST_AHEAD = 4
 """Calls of a segment that may be in flight when nothing is fetched. XLA has 32 places on a device:
 a thread that filled them let small runs of others wait for seconds."""
+
+Executor: TypeAlias = "Interpretation | Callable[..., Any]"
+"""What runs a set of shapes: NumPy, or an executable."""
 
 _SPINS = 500
 """Of about 0.2 us each."""

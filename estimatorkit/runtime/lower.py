@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import jax
 import numpy as np
+from jax.extend.core import ClosedJaxpr
 
 from estimatorkit.core import gradients, registry, trust, vjp
 from estimatorkit.core.dtypes import DType, resource, uint32
@@ -29,6 +30,7 @@ from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.indexed_slices import may_hold_surplus
 from estimatorkit.core.registry import folding
 from estimatorkit.core.shapes import TensorShape, as_shape, differ
+from estimatorkit.core.sizes import as_traced, is_symbolic
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.graph_optimizer import Rewriting
@@ -94,8 +96,11 @@ def interpret(
             _input(position, rewriting.resolve(tensor), row, values, state, rewriting)
             for position, tensor in enumerate(op.inputs)
         ]
-        if not host and (not row.placement.takes_shards or op.name in shared):
-            inputs = list(map(whole, inputs))
+        if not host:
+            if not row.placement.takes_shards or op.name in shared:
+                inputs = list(map(whole, inputs))
+            if any(map(is_symbolic, inputs)):
+                inputs = _sizes_traced(op, row, inputs)
         marks: list[tuple[Any, int]] = []
         if row.fault is not None and (host or is_collecting()) and op.attrs.get("_checked", True):
             faults = _faults_of(op, row, inputs)
@@ -151,6 +156,23 @@ def interpret(
         if last_use is not None:
             for tensor in last_use.get(op, ()):
                 values.pop(tensor, None)
+
+
+def _sizes_traced(op: Operation, row: registry.OpDef, inputs: list[Any]) -> list[Any]:
+    """Inputs with sizes (`core.sizes`) as traced arrays, unless the operation needs them known:
+    it is folded, or passes them on to the functions that it holds.
+    """
+    if "functions" in op.attrs:
+        return inputs
+    static = row.semantics.static_positions(op.kernel_attrs)
+    if row.foldable and folding.fold(row, inputs, op.kernel_attrs, op.outputs) is not None:
+        return inputs
+    return [
+        as_traced(value, tensor.dtype.numpy_dtype)
+        if at not in static and is_symbolic(value)
+        else value
+        for at, (value, tensor) in enumerate(zip(inputs, op.inputs, strict=True))
+    ]
 
 
 def _faults_of(op: Operation, row: registry.OpDef, inputs: list[Any]) -> list[Fault]:
@@ -346,6 +368,8 @@ def call_function(
 
 def _kept_known(values: Mapping[Tensor, Any], tensor: Tensor) -> Any:
     value = values[tensor] if tensor in values else tensor.op.attrs["value"]
+    if is_symbolic(value):
+        return value
     known = isinstance(value, (np.ndarray, np.generic))
     return (np if known else jax.numpy).asarray(value, tensor.dtype.numpy_dtype)
 
@@ -431,6 +455,32 @@ def _check_sizes(op: Operation, outputs: Sequence[Any]) -> None:
             )
 
 
+def traced_function(
+    segment: Segment,
+    static_values: Mapping[Tensor, Any],
+    watch: Callable[[Mapping[Tensor, Any]], None] | None = None,
+) -> Callable[..., tuple[list[Any], list[Any]]]:
+    """A device segment as a function of (inputs, state) that JAX traces: its kernels, one after
+    another. Tests of values are marks in its jaxpr (see `segment_function` for the arguments).
+    """
+    traced_inputs = [tensor for tensor in segment.inputs if tensor not in static_values]
+    names = state_names(segment)
+
+    def function(inputs: Sequence[Any], state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        values: dict[Tensor, Any] = dict(zip(traced_inputs, inputs, strict=True))
+        values.update(static_values)
+        current = dict(zip(names, state, strict=True))
+        interpret(segment.ops, values, current, host=False, rewriting=segment.rewriting)
+        if watch is not None:
+            watch(values)
+        return (
+            [_as_declared(values[tensor], tensor) for tensor in segment.outputs],
+            [current[name] for name in changed_names(segment)],
+        )
+
+    return function
+
+
 def segment_function(
     segment: Segment,
     static_values: Mapping[Tensor, Any],
@@ -454,26 +504,11 @@ def segment_function(
         (see `runtime.xla.faults`); `before` is that of the steps before this one, if any.
     """
     sites = sites or Sites()
-    traced_inputs = [tensor for tensor in segment.inputs if tensor not in static_values]
-    names = state_names(segment)
-
-    def function(inputs: Sequence[Any], state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        values: dict[Tensor, Any] = dict(zip(traced_inputs, inputs, strict=True))
-        values.update(static_values)
-        current = dict(zip(names, state, strict=True))
-        interpret(segment.ops, values, current, host=False, rewriting=segment.rewriting)
-        if watch is not None:
-            watch(values)
-        return (
-            [_as_declared(values[tensor], tensor) for tensor in segment.outputs],
-            [current[name] for name in changed_names(segment)],
-        )
 
     def run(
         inputs: Sequence[Any], state: Sequence[Any], before: Any = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        with collecting(sites):
-            closed, shapes = jax.make_jaxpr(function, return_shape=True)(inputs, state)
+        closed, tree = segment_jaxpr(segment, static_values, inputs, state, watch, sites)
         leaves = jax.tree.leaves((inputs, state))
         evaluate, faults = optimized(closed), []
         if has(closed.jaxpr, GUARD):
@@ -481,9 +516,25 @@ def segment_function(
             faults = [vector]
         else:
             outputs = evaluate(leaves)
-        return (*jax.tree.unflatten(jax.tree.structure(shapes), outputs), faults)
+        return (*jax.tree.unflatten(tree, outputs), faults)
 
     return run
+
+
+def segment_jaxpr(
+    segment: Segment,
+    static_values: Mapping[Tensor, Any],
+    inputs: Sequence[Any],
+    state: Sequence[Any],
+    watch: Callable[[Mapping[Tensor, Any]], None] | None = None,
+    sites: Sites | None = None,
+) -> tuple[ClosedJaxpr, Any]:
+    """The jaxpr of a device segment, with the marks of its tests, and the structure of its results:
+    the outputs and the new state (see `segment_function`)."""
+    function = traced_function(segment, static_values, watch)
+    with collecting(sites or Sites()):
+        closed, shapes = jax.make_jaxpr(function, return_shape=True)(inputs, state)
+    return closed, jax.tree.structure(shapes)
 
 
 def shapes_within(
@@ -541,6 +592,8 @@ def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:
 
 
 def _as_declared(value: Any, tensor: Tensor) -> Any:
+    if is_symbolic(value):
+        return as_traced(value, tensor.dtype.numpy_dtype)
     return jax.numpy.asarray(whole(value), tensor.dtype.numpy_dtype)
 
 

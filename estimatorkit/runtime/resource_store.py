@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -115,6 +115,7 @@ class ResourceStore:
         self._waiting: dict[int, Access] = {}  # in order of arrival
         self._tickets = itertools.count()
         self._being_read: Counter[int] = Counter()
+        self._in_numpy: set[str] = set()
 
     def wait_for(self, access: Access, check: Callable[[], None]) -> None:
         """Waits until no run changes what an access needs, and no earlier access conflicts.
@@ -149,6 +150,7 @@ class ResourceStore:
         access: Access,
         take: Callable[[Sequence[str]], list[Any]],
         check: Callable[[], None],
+        in_numpy: bool = False,
     ) -> tuple[list[Any], list[Any]]:
         """Takes variables for a run, which must call `end` when it has computed.
 
@@ -156,6 +158,8 @@ class ResourceStore:
             access: the variables.
             take: returns the values of names; called under the mutex.
             check: a cancellation check, called while this waits.
+            in_numpy: whether the run takes NumPy arrays as they are. For others, variables that
+                NumPy has computed go to the device, once.
 
         Returns:
             The values to keep and those to donate.
@@ -164,6 +168,8 @@ class ResourceStore:
             return [], []
         with self.mutex:
             self.wait_for(access, check)
+            if self._in_numpy and not in_numpy:
+                self._to_device(access.touched)
             kept = take(access.kept)
             donated = self._to_donate(take(access.donated))
             self._changing.update(access.changed)
@@ -171,7 +177,13 @@ class ResourceStore:
                 self._being_read.update(map(id, kept))
         return kept, donated
 
-    def end(self, access: Access, kept: Sequence[Any], changed: Sequence[Any] | None) -> None:
+    def end(
+        self,
+        access: Access,
+        kept: Sequence[Any],
+        changed: Sequence[Any] | None,
+        in_numpy: bool = False,
+    ) -> None:
         """Ends a run.
 
         Args:
@@ -179,10 +191,13 @@ class ResourceStore:
             kept: the values that `begin` returned.
             changed: the new values of the changed variables; None if there are none, and None for a
                 variable that keeps its value.
+            in_numpy: whether the new values are NumPy arrays.
         """
         if not access.touched:
             return
         with self.mutex:
+            if in_numpy:
+                self._in_numpy.update(access.changed)
             if changed is not None:
                 for name, value in zip(access.changed, changed, strict=True):
                     if value is not None:
@@ -230,6 +245,13 @@ class ResourceStore:
         finally:
             with self.mutex:
                 self._forget_readers(values)
+
+    def _to_device(self, names: Collection[str]) -> None:
+        for name in self._in_numpy.intersection(names):
+            value = self.values.get(name)
+            if isinstance(value, np.ndarray):
+                self.values[name] = jax.device_put(value, may_alias=False)  # runs donate it
+        self._in_numpy.difference_update(names)
 
     def _forget_readers(self, values: Sequence[Any]) -> None:
         if values:

@@ -15,6 +15,7 @@ from estimatorkit.core.errors import FailedPreconditionError
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.runtime.execution_mode import default_executor
 from estimatorkit.runtime.loop import StepLoop, StepSpec
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.resource_store import ResourceStore
@@ -147,6 +148,7 @@ class ProcessState:
         held: the part that other sessions may share (see `targets`).
         lock: held while state changes.
         several_devices: whether values may be on other devices than the default one.
+        executor: how device segments run: 'auto', 'xla' or 'interpret' (see `interpreted`).
         functions: runners of function bodies on the host, by function.
     """
 
@@ -168,6 +170,7 @@ class ProcessState:
         self.placer = placer or Placer()
         self.several_devices = several_devices
         self.most_executables: int | None = None
+        self.executor = default_executor()
         self.cancellation = Cancellation()
         self.values = held.values
         self.resources = held.resources

@@ -12,6 +12,7 @@ from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.registry.op_def import Attrs, OpDef, Role
 from estimatorkit.core.registry.table import lookup
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
+from estimatorkit.core.sizes import decides, is_symbolic
 from estimatorkit.core.tensor import Operation, Tensor
 
 _FOLD_LIMIT = 4096
@@ -42,15 +43,35 @@ def fold(
         return None
     if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
+    sizes = any(map(is_symbolic, inputs))
+    if sizes and not all(_is_known_of_sizes(tensor, inputs) for tensor in outputs):
+        return None
     try:
         if row.fault is not None and faults.first_fault(row.fault(inputs, attrs)) is not None:
             return None  # it raises when it runs
         results = in_numpy(row, inputs, attrs, outputs)
-    except NUMPY_REFUSES:  # XLA has a value for it, or reports the error with the operation
+    except _refusals(sizes):  # XLA has a value for it, or reports the error with the operation
         return None
     test = row.result_fault
     is_faulty = test is not None and faults.first_fault(test(inputs, results, attrs)) is not None
     return None if is_faulty else results
+
+
+def _is_known_of_sizes(tensor: Tensor, inputs: Sequence[Any]) -> bool:
+    """Whether an output is known if inputs contain sizes: integers are sizes again, and bools if
+    the sizes can tell (JAX's say that they differ if they may be equal).
+    """
+    return tensor.dtype.is_integer or (
+        tensor.dtype.is_bool and not any(is_symbolic(each) and not decides(each) for each in inputs)
+    )
+
+
+def _refusals(sizes: bool) -> tuple[type[Exception], ...]:
+    if not sizes:
+        return NUMPY_REFUSES
+    import jax
+
+    return (*NUMPY_REFUSES, jax.errors.InconclusiveDimensionOperation)
 
 
 _NARROW = (as_dtype("float16").numpy_dtype, as_dtype("bfloat16").numpy_dtype)
@@ -117,11 +138,18 @@ def as_declared(result: Any, outputs: Sequence[Tensor]) -> list[Any]:
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     updated = len(results) - len(outputs)
     return results[:updated] + [
-        value
-        if tensor.dtype.name in ("variant", "resource")
-        else np.asarray(value, tensor.dtype.numpy_dtype)
+        value if tensor.dtype.name in ("variant", "resource") else _as_declared(value, tensor)
         for value, tensor in zip(results[updated:], outputs, strict=True)
     ]
+
+
+def _as_declared(value: Any, tensor: Tensor) -> Any:
+    if tensor.dtype.is_integer:
+        if hasattr(value, "dimension_as_value"):
+            value = np.asarray(value, object)
+        if is_symbolic(value):
+            return value
+    return np.asarray(value, tensor.dtype.numpy_dtype)
 
 
 def constant_value(tensor: Tensor) -> Any | None:

@@ -30,10 +30,10 @@ from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.serving.example_requests import sample_inputs
 from estimatorkit.estimator.serving.exporting import ServedModel
-from estimatorkit.estimator.serving.symbolic_shapes import polymorphic_function
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.logger import logger
 from estimatorkit.runtime.plan import Segment, make_plan
+from estimatorkit.runtime.symbolic import polymorphic_function
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 

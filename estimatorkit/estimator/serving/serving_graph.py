@@ -30,7 +30,6 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.estimator.serving.exported_files import is_allowed
 from estimatorkit.estimator.serving.exported_module import OP_TYPE, PLATFORMS
-from estimatorkit.estimator.serving.symbolic_shapes import polymorphic_function
 from estimatorkit.interop.graphdef import graph_def_of_operations, node_def_of
 from estimatorkit.ops.nn.nearest_neighbors import BUILD
 from estimatorkit.ops.tables.lookup_tables import TableSpec
@@ -38,6 +37,7 @@ from estimatorkit.ops.tables.tables import host_table
 from estimatorkit.runtime.executor import CompiledSegment, HostSegment, segment_name
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.symbolic import polymorphic_function
 from estimatorkit.runtime.xla.platforms import portable
 from estimatorkit.storage import tensor_proto
 

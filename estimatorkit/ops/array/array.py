@@ -27,6 +27,7 @@ from estimatorkit.core.registry import (
     same_as_input,
 )
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.sizes import as_known, dims_of
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.math.axes import (
@@ -46,12 +47,12 @@ _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
 for _type, _function, _jax_value in (
     ("Shape", lambda x: x.shape, None),
-    ("Size", lambda x: int(np.prod(x.shape, dtype=np.int64)), None),
+    ("Size", lambda x: math.prod(x.shape), None),
     ("Rank", lambda x: len(x.shape), None),
 ):
 
     def _value(x: Any, dtype: DType = int32, function: Any = _function) -> Any:
-        return np.asarray(function(x), dtype.numpy_dtype)
+        return as_known(function(x), dtype.numpy_dtype)
 
     def _spec(inputs: Any, attrs: Any, op_type: str = _type) -> list[Spec]:
         return [
@@ -131,17 +132,17 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(tensor.dtype, TensorShape([None if dim == -1 else dim for dim in dims]))]
 
 
-def _rest_of_nothing(given: Iterable[Any], wanted: Iterable[int]) -> int:
+def _rest_of_nothing(given: Iterable[Any], wanted: Iterable[Any]) -> Any:
     """The length meant by -1 next to a 0: inferred from the dimensions that are not 0.
 
     So `[batch, -1]` flattens the rows of an empty batch.
     """
     whole, known = (math.prod(filter(None, dims)) for dims in (given, wanted))
-    return int(whole // -known)  # the -1 has made it negative
+    return whole // -known  # the -1 has made it negative
 
 
 def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:
-    dims = tuple(int(dim) for dim in np.atleast_1d(shape))
+    dims = dims_of(shape)
     known = math.prod(dim for dim in dims if dim != -1)
     if known == 0 and -1 in dims and x.size == 0:
         rest = _rest_of_nothing(x.shape, dims)

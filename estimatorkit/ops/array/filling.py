@@ -28,6 +28,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.sizes import dims_of, is_symbolic
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array.array import reshape
@@ -52,7 +53,7 @@ def _infer_fill(inputs: Any, attrs: Any) -> list[Spec]:
 
 register(
     "Fill",
-    lambda dims, value: jnp.full([int(dim) for dim in dims], value),
+    lambda dims, value: jnp.full(dims_of(dims), value),
     moves=True,
     infer=_infer_fill,
     numpy_kernel=lambda dims, value: np.full(dims, value),
@@ -172,6 +173,8 @@ def _range(start: Any, limit: Any, delta: Any) -> Any:
             f"Requires start {order} limit when delta {'>' if delta > 0 else '<'} 0: "
             f"{start}/{limit}"
         )
+    if any(map(is_symbolic, (start, limit, delta))):
+        return jnp.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
     return np.arange(start, limit, delta, dtype=start.dtype)
 
 
@@ -268,7 +271,7 @@ def _tiled(module: Any, x: Any, multiples: Any) -> Any:
     for index, times in enumerate(multiples):
         if times < 0:
             raise ValueError(f"Expected multiples[{index}] >= 0, but got {times}")
-    return module.tile(x, tuple(int(times) for times in multiples))
+    return module.tile(x, dims_of(multiples))
 
 
 register(
@@ -323,7 +326,7 @@ def _pad_computed(x: Any, paddings: Any, *value: Any, module: Any = jnp, **attrs
     for before, after in paddings:
         if before < 0 or after < 0:
             raise ValueError(f"Paddings must be non-negative: {before} {after}")
-    widths = tuple((int(before), int(after)) for before, after in paddings)
+    widths = tuple(map(tuple, paddings.tolist()))
     return _pad(x, *value, paddings=widths, module=module, **attrs)
 
 

@@ -71,7 +71,7 @@ def scan(
         )
         return found
 
-    count = len(elements[0]) if elements else int(length or 0)
+    count = elements[0].shape[0] if elements else int(length or 0)
     if count < 2 or not weights:
         return run(constants, start, elements)
     probes = _probes(step, constants, start, elements, weights, count)

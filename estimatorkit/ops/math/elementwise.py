@@ -32,6 +32,7 @@ from estimatorkit.core.faults import Fault, FaultTest, at, refused
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Case, Spec, check_allowed, register, same_as_input
+from estimatorkit.core.sizes import is_symbolic
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor, operators
 from estimatorkit.lazy import LazyFunctions
@@ -520,6 +521,8 @@ is_finite = _unary(
 
 def _cast(x: Any, dtype: Any, module: Any = jnp) -> Any:
     array = module.asarray(x)
+    if is_symbolic(array):
+        return array
     if array.dtype.kind == "c" and not dtype.is_complex:
         array = module.real(array)  # the imaginary part is discarded
     if dtype.is_integer and jnp.issubdtype(array.dtype, np.floating):

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from jax.extend.core import ClosedJaxpr
 
-from estimatorkit.runtime.interpreter.equations import Equation, Function
+from estimatorkit.runtime.interpreter.cost import spend
+from estimatorkit.runtime.interpreter.equations import Equation, Function, NotInterpretable
 from estimatorkit.runtime.interpreter.program import Program
 from estimatorkit.runtime.interpreter.rules import rule
+from estimatorkit.runtime.xla.cancellation import FIRST
 from estimatorkit.runtime.xla.collected_faults import scan_counts
 
-_check: ContextVar[Callable[[], None] | None] = ContextVar("check", default=None)
+Ask: TypeAlias = Callable[[int], int]
+"""See `LoopWatch.iterations`."""
 
-CHECKED = 256
-"""Iterations of a `while` loop between two cancellation checks."""
+_ask: ContextVar[Ask | None] = ContextVar("ask", default=None)
 
 
 class Faulted(Exception):
@@ -26,13 +27,13 @@ class Faulted(Exception):
 
 
 @contextmanager
-def cancellable_by(check: Callable[[], None]) -> Iterator[None]:
-    """A context manager in which `while` loops call a check, which may raise."""
-    token = _check.set(check)
+def cancellable_by(ask: Ask | None) -> Iterator[None]:
+    """A context manager in which `while` loops ask how many iterations to run; None: all."""
+    token = _ask.set(ask)
     try:
         yield
     finally:
-        _check.reset(token)
+        _ask.reset(token)
 
 
 @rule("guard")
@@ -54,7 +55,8 @@ def _cond(equation: Equation) -> Function:
         at = min(max(int(index), 0), len(branches) - 1)
         program = made.get(at)
         if program is None:  # the other branch is mostly not needed
-            program = made[at] = Program(branches[at], equation.sizes)
+            program = made[at] = equation.numbers.program(branches[at])
+        spend(program.seconds)
         return program(*operands)
 
     return run
@@ -65,17 +67,21 @@ def _while(equation: Equation) -> Function:
     parameters = equation.params
     split = parameters["cond_nconsts"]
     end = split + parameters["body_nconsts"]
-    condition = Program(parameters["cond_jaxpr"], equation.sizes)
-    body = Program(parameters["body_jaxpr"], equation.sizes)
+    condition = equation.numbers.program(parameters["cond_jaxpr"])
+    body = equation.numbers.program(parameters["body_jaxpr"])
 
     def run(*operands: Any) -> list[Any]:
         own, constants, values = operands[:split], operands[split:end], list(operands[end:])
-        check, done = _check.get(), 0
+        ask, done, end_of_turn = _ask.get(), 0, FIRST
         while condition(*own, *values)[0]:
+            if done == end_of_turn and ask is not None:
+                more = ask(done)
+                if not more:
+                    break
+                end_of_turn += more
             values = body(*constants, *values)
             done += 1
-            if check is not None and done % CHECKED == 0:
-                check()
+        spend(done * (condition.seconds + body.seconds))
         return values
 
     return run
@@ -87,7 +93,7 @@ def _scan(equation: Equation) -> Function:
     constants, carried = scan_counts(parameters)
     end = constants + carried
     length, reverse = parameters["length"], parameters["reverse"]
-    body = Program(parameters["jaxpr"], equation.sizes)
+    body = equation.numbers.program(parameters["jaxpr"])
     stacks = equation.outputs[carried:]
     order = range(length - 1, -1, -1) if reverse else range(length)
 
@@ -101,14 +107,11 @@ def _scan(equation: Equation) -> Function:
                 stack[at] = row
         return [*values, *stacked]
 
+    run.seconds = length * body.seconds  # type: ignore[attr-defined]
+    run.largest_product = body.largest_product  # type: ignore[attr-defined]
     return run
 
 
 @rule("custom_lin", "pure_callback", "io_callback", "debug_callback", "pallas_call")
 def _refused(equation: Equation) -> Function:
-    from estimatorkit.runtime.interpreter.equations import NotInterpretable
-
     raise NotInterpretable(equation.name)
-
-
-__all__ = ["ClosedJaxpr", "Faulted", "cancellable_by"]

@@ -1,4 +1,4 @@
-"""Rules of elementwise primitives."""
+"""Rules of elementwise functions that NumPy has, of comparisons, and of choices."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.runtime.interpreter.equations import Equation, Function
-from estimatorkit.runtime.interpreter.rules import arithmetic, rule, ufuncs
-
-
-def _logistic(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
-def _rsqrt(x: Any) -> Any:
-    return 1 / np.sqrt(x)
-
+from estimatorkit.runtime.interpreter.rules import arithmetic, compiled, rule, ufuncs
 
 ufuncs(
     {
@@ -29,16 +20,13 @@ ufuncs(
         "asin": np.arcsin,
         "asinh": np.arcsinh,
         "atan": np.arctan,
-        "atan2": np.arctan2,
         "atanh": np.arctanh,
         "cbrt": np.cbrt,
         "ceil": np.ceil,
-        "conj": np.conj,
         "cos": np.cos,
         "cosh": np.cosh,
         "eq": np.equal,
         "exp": np.exp,
-        "exp2": np.exp2,
         "expm1": np.expm1,
         "floor": np.floor,
         "ge": np.greater_equal,
@@ -47,16 +35,10 @@ ufuncs(
         "le": np.less_equal,
         "log": np.log,
         "log1p": np.log1p,
-        "logistic": _logistic,
         "lt": np.less,
-        "max": np.maximum,
-        "min": np.minimum,
         "mul": np.multiply,
         "ne": np.not_equal,
         "neg": np.negative,
-        "pow": np.power,
-        "rsqrt": _rsqrt,
-        "sign": np.sign,
         "sin": np.sin,
         "sinh": np.sinh,
         "sqrt": np.sqrt,
@@ -74,47 +56,78 @@ rule("real")(lambda _: np.real)
 rule("imag")(lambda _: np.imag)
 
 
-@arithmetic("div")
-def _div(equation: Equation) -> Function:
-    if equation.result.dtype.kind in "fc":
-        return np.divide
-    raise NotImplementedError
+@rule("conj")
+def _conj(equation: Equation) -> Function:
+    wanted = equation.result.dtype
+    return lambda x: np.conj(x).astype(wanted, copy=False)
 
 
-@arithmetic("integer_pow")
-def _integer_pow(equation: Equation) -> Function:
-    exponent, dtype = equation.params["y"], equation.result.dtype
-    if exponent == 2:
-        return np.square
-    if exponent == -1:
-        return np.reciprocal
-    return lambda x: np.power(x, np.asarray(exponent, dtype))
+@rule("complex")
+def _complex(equation: Equation) -> Function:
+    result = equation.result
+
+    def run(real: Any, imag: Any) -> Any:
+        made = np.empty(result.shape, result.dtype)
+        made.real, made.imag = real, imag
+        return made
+
+    return run
+
+
+@arithmetic("exp2")
+def _exp2(equation: Equation) -> Function:
+    if equation.result.dtype.kind == "c":
+        logarithm = np.log(np.asarray(2, equation.result.dtype))
+        return lambda x: np.exp(x * logarithm)
+    return np.exp2
+
+
+@arithmetic("atan2")
+def _atan2(equation: Equation) -> Function:
+    return compiled(equation) if equation.result.dtype.kind == "c" else np.arctan2
+
+
+@arithmetic("logistic")
+def _logistic(equation: Equation) -> Function:
+    if equation.result.shape == () or equation.result.dtype.kind == "c":
+        return lambda x: 1 / (1 + np.exp(-x))
+
+    def run(x: Any) -> Any:
+        value = np.negative(x)
+        np.exp(value, value)
+        np.add(value, 1, value)
+        return np.reciprocal(value, value)
+
+    return run
+
+
+@arithmetic("rsqrt")
+def _rsqrt(equation: Equation) -> Function:
+    one = equation.result.dtype.type(1)
+    return lambda x: one / np.sqrt(x)
+
+
+@rule("nextafter")
+def _nextafter(equation: Equation) -> Function:
+    if equation.result.dtype.itemsize > 2:
+        return np.nextafter
+    return lambda x, y: np.where(x == y, y, np.nextafter(x, y))  # of zeros, the second
 
 
 @rule("select_n")
 def _select(equation: Equation) -> Function:
-    if equation.inputs[0].dtype != np.bool_:
-        shape = equation.result.shape
+    given, shape = equation.inputs[0], equation.result.shape
+    cases = len(equation.inputs) - 1
+    if cases == 1:
+        return lambda _, only: only
+    if given.dtype == np.bool_:
+        return lambda which, no, yes: np.where(which, yes, no)
 
-        def choose(which: Any, *cases: Any) -> Any:
-            return np.choose(np.broadcast_to(which, shape), cases)
+    def choose(which: Any, *operands: Any) -> Any:
+        chosen = np.array(np.broadcast_to(operands[0], shape))
+        for at, case in enumerate(operands[1:], 1):
+            mask = which >= at if at == cases - 1 else which == at  # beyond the last is the last
+            np.copyto(chosen, case, where=mask)
+        return chosen
 
-        return choose
-    return lambda which, no, yes: np.where(which, yes, no)
-
-
-@arithmetic("clamp")
-def _clamp(equation: Equation) -> Function:
-    return lambda low, x, high: np.minimum(np.maximum(low, x), high)
-
-
-@rule("convert_element_type")
-def _convert(equation: Equation) -> Function:
-    given, wanted = equation.inputs[0].dtype, equation.params["new_dtype"]
-    if given == wanted:
-        return lambda x: x
-    if given.kind == "c" and wanted.kind != "c":
-        return lambda x: np.real(x).astype(wanted)
-    if wanted == np.bool_:
-        return lambda x: x != 0
-    return lambda x: x.astype(wanted)
+    return choose

@@ -1,16 +1,22 @@
 """What rules see of a jaxpr's equation: its parameters, and the shapes and dtypes of its operands.
 
-A jaxpr that was traced with symbolic dimensions stands for all sizes; `Sizes` gives one of them.
+A jaxpr may have been traced for many sizes (`core.sizes`): an equation is that for the numbers of a
+run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr
+
+from estimatorkit.core.sizes import Size
+
+if TYPE_CHECKING:
+    from estimatorkit.runtime.interpreter.program import Program
 
 Function: TypeAlias = Callable[..., Any]
 """What a rule returns: a function of NumPy arrays that returns one, or a list if the primitive has
@@ -21,36 +27,54 @@ class NotInterpretable(Exception):
     """An equation that only XLA can run."""
 
 
-class Sizes:
-    """The sizes of symbolic dimensions, by name; expressions of them are evaluated once."""
+class Numbers:
+    """The numbers of sizes in a run.
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self.by_name = dict(sizes)
-        self._known: dict[Any, int] = {}
+    Args:
+        values: those of the sizes' atoms (`core.sizes.Sizes.values`).
+        program: makes the program of a jaxpr among an equation's parameters.
+    """
 
-    def of(self, dim: Any) -> int:
-        """The size of a dimension: itself, unless it is symbolic."""
-        if isinstance(dim, int):
-            return dim
-        size = self._known.get(dim)
-        if size is None:
-            size = int(dim._evaluate(self.by_name))
-            self._known[dim] = size
-        return size
+    def __init__(
+        self, values: Sequence[int], program: Callable[[ClosedJaxpr, Numbers], Program]
+    ) -> None:
+        self._values = values
+        self._program = program
 
     def within(self, value: Any) -> Any:
-        """A parameter with sizes in place of symbolic dimensions."""
-        if type(value) in _PLAIN or value is None:
-            return value
+        """A parameter or a shape with numbers in place of sizes."""
+        if isinstance(value, Size):
+            return value.at(self._values)
         if isinstance(value, tuple):
             found = [self.within(each) for each in value]
             if all(new is old for new, old in zip(found, value, strict=True)):
                 return value
             return type(value)(*found) if hasattr(value, "_fields") else tuple(found)
-        return self.of(value) if jax.export.is_symbolic_dim(value) else value
+        return value
+
+    def program(self, closed: ClosedJaxpr) -> Program:
+        """The program of a jaxpr among the parameters of an equation."""
+        return self._program(closed, self)
 
 
-_PLAIN = frozenset({int, bool, float, str, np.dtype, ClosedJaxpr, Jaxpr})
+def has_sizes(value: Any) -> bool:
+    """Whether a parameter or a shape contains sizes, also within its jaxprs."""
+    if isinstance(value, (tuple, list)):
+        return any(map(has_sizes, value))
+    if isinstance(value, (Jaxpr, ClosedJaxpr)):
+        jaxpr = getattr(value, "jaxpr", value)
+        return any(map(equation_has_sizes, jaxpr.eqns)) or any(
+            has_sizes(each.aval.shape) for each in jaxpr.invars if hasattr(each.aval, "shape")
+        )
+    return isinstance(value, Size)
+
+
+def equation_has_sizes(source: Any) -> bool:
+    """Whether an equation is another one for other numbers."""
+    avals = (each.aval for each in (*source.invars, *source.outvars))
+    return any(has_sizes(getattr(each, "shape", ())) for each in avals) or any(
+        map(has_sizes, source.params.values())
+    )
 
 
 class Aval(NamedTuple):
@@ -66,13 +90,13 @@ class Aval(NamedTuple):
 
 
 class Equation(NamedTuple):
-    """An equation at given sizes.
+    """An equation for the numbers of a run.
 
     Attributes:
         name: the name of the primitive.
         params: its parameters.
         inputs, outputs: shapes and dtypes.
-        sizes: those of symbolic dimensions, for the jaxprs among the parameters.
+        numbers: those of sizes, for the jaxprs among the parameters.
         source: the equation as JAX traced it.
     """
 
@@ -80,7 +104,7 @@ class Equation(NamedTuple):
     params: Mapping[str, Any]
     inputs: Sequence[Aval]
     outputs: Sequence[Aval]
-    sizes: Sizes
+    numbers: Numbers
     source: Any
 
     @property
@@ -90,21 +114,32 @@ class Equation(NamedTuple):
         return only
 
 
-def equation_at(source: Any, sizes: Sizes) -> Equation:
-    """An equation of a jaxpr, at given sizes."""
+def equation_at(source: Any, numbers: Numbers) -> Equation:
+    """An equation of a jaxpr for the numbers of a run."""
     return Equation(
         source.primitive.name,
-        {key: sizes.within(value) for key, value in source.params.items()},
-        [aval_at(each.aval, sizes) for each in source.invars],
-        [aval_at(each.aval, sizes) for each in source.outvars],
-        sizes,
+        {key: numbers.within(value) for key, value in source.params.items()},
+        [aval_at(each.aval, numbers) for each in source.invars],
+        [aval_at(each.aval, numbers) for each in source.outvars],
+        numbers,
         source,
     )
 
 
-def aval_at(aval: Any, sizes: Sizes) -> Aval:
-    """A shape and a dtype at given sizes; of random keys, those of their words."""
+def aval_at(aval: Any, numbers: Numbers) -> Aval:
+    """A shape and a dtype for the numbers of a run; of random keys, those of their words."""
     shape, dtype = getattr(aval, "shape", ()), getattr(aval, "dtype", None)
     if dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
-        return Aval((*sizes.within(shape), *dtype._impl.key_shape), np.dtype(np.uint32))
-    return Aval(sizes.within(shape), dtype)
+        return Aval((*numbers.within(shape), *dtype._impl.key_shape), np.dtype(np.uint32))
+    return Aval(numbers.within(shape), dtype)
+
+
+def inner_jaxprs(source: Any) -> list[Any]:
+    """The jaxprs among the parameters of an equation."""
+    found = []
+    for value in source.params.values():
+        for each in value if isinstance(value, (tuple, list)) else (value,):
+            jaxpr = getattr(each, "jaxpr", each)
+            if hasattr(jaxpr, "eqns"):
+                found.append(jaxpr)
+    return found

@@ -14,7 +14,6 @@ import numpy as np
 from jax.lax import FftType
 
 from estimatorkit.runtime.interpreter.equations import Equation, Function
-from estimatorkit.runtime.interpreter.program import Program
 from estimatorkit.runtime.interpreter.rules import compiled, rule
 
 
@@ -172,7 +171,7 @@ def _custom_linear_solve(equation: Equation) -> Function:
     start = counts.matvec + counts.vecmat
     end = start + counts.solve
     rest = end + counts.transpose_solve
-    solve = Program(jaxprs.solve, equation.sizes)
+    solve = equation.numbers.program(jaxprs.solve)
     return lambda *operands: solve(*operands[start:end], *operands[rest:])
 
 

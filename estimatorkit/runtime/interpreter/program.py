@@ -1,24 +1,36 @@
-"""A jaxpr as a program of NumPy functions.
+"""Jaxprs as programs of NumPy functions.
 
-Calls of functions are inlined; equations that nothing needs, and those of constants alone, are not
-part of the program. Arrays are released after their last use.
+A `Template` is a jaxpr with the functions that it calls inlined, without equations that nothing
+needs, and with those of constants computed. Its `Program` for the numbers of a run has a function
+for each equation; equations without sizes share theirs among programs. Large arrays are released
+after their last use.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from estimatorkit.runtime.interpreter.equations import Equation, Sizes, aval_at, equation_at
-from estimatorkit.runtime.interpreter.rules import function_of, is_key, words_of
+from estimatorkit.runtime.interpreter.cost import multiplications, seconds_of
+from estimatorkit.runtime.interpreter.equations import (
+    Equation,
+    Function,
+    Numbers,
+    equation_at,
+    equation_has_sizes,
+    inner_jaxprs,
+)
+from estimatorkit.runtime.interpreter.rules import function_of, words_of
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD
 
-LARGE = 1 << 14
-"""Bytes: larger arrays are released after their last use, and constants are not computed ahead."""
+SMALL = 1 << 12
+"""Elements: larger arrays are released after their last use, and constants not computed ahead."""
 
 
 class Step(NamedTuple):
@@ -26,94 +38,166 @@ class Step(NamedTuple):
 
     Attributes:
         function: computes it.
-        takes, gives: the slots of its operands and results; `gives` is a number if it returns one
-            array.
-        last: the slots of large arrays that nothing uses later.
+        operands: gets them from the slots.
+        gives: the slots of its results; a number if it returns one array.
+        last: the slots of arrays that nothing uses later.
     """
 
-    function: Callable[..., Any]
-    takes: tuple[int, ...]
+    function: Function
+    operands: Callable[[list[Any]], Sequence[Any]]
     gives: int | tuple[int, ...]
     last: tuple[int, ...]
 
 
 class Program:
-    """A jaxpr at given sizes, which is called with NumPy arrays and returns a list of them.
+    """A jaxpr for the numbers of a run, which is called with arrays and returns a list of them.
 
     Attributes:
         equations: those that run, in order.
+        seconds: the estimated time of a run, without what is not known before (see `cost`).
+        largest_product: the most multiplications of a matrix product.
     """
 
-    def __init__(self, closed: ClosedJaxpr, sizes: Sizes) -> None:
-        inlined = _Inlined(closed, sizes)
-        self.equations = [each.equation for each in inlined.needed]
-        self._slots = inlined.slots
-        self._arguments = len(closed.jaxpr.invars)
-        self._results = inlined.results
-        self._steps = inlined.steps()
+    def __init__(self, template: Template, made: Sequence[_Made]) -> None:
+        self.equations = [each.equation for each in made]
+        self.seconds = sum(each.seconds for each in made)
+        self.largest_product = max((each.largest_product for each in made), default=0)
+        self._slots = template.slots
+        self._arguments = template.arguments
+        self._results = template.results
+        self._steps = [
+            Step(each.function, placed.operands, placed.gives, placed.last)
+            for each, placed in zip(made, template.placed, strict=True)
+        ]
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Runs the program."""
         slots = self._slots.copy()
         slots[: self._arguments] = arguments
-        for function, takes, gives, last in self._steps:
-            results = function(*[slots[at] for at in takes])
+        for function, operands, gives, last in self._steps:
+            results = function(*operands(slots))
             if type(gives) is int:
                 slots[gives] = results
             else:
-                for at, result in zip(gives, results, strict=True):
+                for at, result in zip(gives, results, strict=True):  # type: ignore[arg-type]
                     slots[at] = result
             for at in last:
                 slots[at] = None
         return [slots[at] for at in self._results]
 
 
-class _Placed(NamedTuple):
+def program_of(closed: ClosedJaxpr) -> Program:
+    """The program of a jaxpr without sizes."""
+    return Template(closed).program(())
+
+
+class _Made(NamedTuple):
+    """An equation for the numbers of a run, and what is known of it."""
+
     equation: Equation
-    takes: tuple[int, ...]
-    gives: tuple[int, ...]
+    function: Function
+    seconds: float
+    largest_product: int
 
 
-class _Inlined:
+class _Placed:
+    """An equation of a template.
+
+    Attributes:
+        source: as JAX traced it.
+        takes: the slots of its operands.
+        operands, gives, last: see `Step`.
+        made: what programs share, if it has no sizes.
+    """
+
+    def __init__(self, source: Any, takes: Sequence[int], gives: Sequence[int]) -> None:
+        self.source = source
+        self.takes = takes
+        self.operands = _getter(takes)
+        self.gives = tuple(gives) if source.primitive.multiple_results else gives[0]
+        self.last: tuple[int, ...] = ()
+        self.made: _Made | None = None
+        self._has_sizes = equation_has_sizes(source)
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """The slots of its results."""
+        return (self.gives,) if isinstance(self.gives, int) else self.gives
+
+    def at(self, numbers: Numbers) -> _Made:
+        """The equation for the numbers of a run."""
+        if self.made is not None:
+            return self.made
+        equation = equation_at(self.source, numbers)
+        function = function_of(equation)
+        seconds = getattr(function, "seconds", None)
+        made = _Made(
+            equation,
+            function,
+            seconds_of(equation) if seconds is None else seconds,
+            getattr(function, "largest_product", multiplications(equation)),
+        )
+        if not self._has_sizes:
+            self.made = made
+        return made
+
+
+def _getter(takes: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:
+    if len(takes) > 1:
+        return itemgetter(*takes)
+    return itemgetter(slice(takes[0], takes[0] + 1) if takes else slice(0))
+
+
+class Template:
     """The equations of a jaxpr and of the functions that it calls, with a slot for each variable.
 
     Attributes:
         slots: a program's slots before a call: constants are there.
+        arguments: the number of arguments, which have the first slots.
         results: the slots of the outputs.
-        needed: what runs.
+        placed: the equations that run.
     """
 
-    def __init__(self, closed: ClosedJaxpr, sizes: Sizes) -> None:
+    def __init__(self, closed: ClosedJaxpr, inner: dict[int, Template] | None = None) -> None:
+        self._closed = closed  # keeps the keys of `inner`
+        self._inner: dict[int, Template] = {} if inner is None else inner
+        self._none = Numbers((), self._program)
         self.slots: list[Any] = []
-        self._sizes = sizes
-        self._placed: list[_Placed] = []
+        self.placed: list[_Placed] = []
         self._constants: set[int] = set()
-        self._large: set[int] = set()
-        inputs = [self._slot() for _ in closed.jaxpr.invars]
-        self.results = self._inline(closed, inputs)
-        self.needed = self._live()
-        self._arguments = set(inputs)
+        arguments = [self._slot() for _ in closed.jaxpr.invars]
+        self.arguments = len(arguments)
+        self.results = self._inline(closed, arguments)
+        self._remove_unneeded()
+        self._find_last_uses()
 
-    def steps(self) -> list[Step]:
-        """The program's steps."""
-        kept = {*self.results, *self._constants, *self._arguments}
-        found = []
-        for placed in reversed(self.needed):
-            used = [*placed.takes, *placed.gives]
-            last = [at for at in dict.fromkeys(used) if at not in kept]
-            kept.update(last)
-            several = placed.equation.source.primitive.multiple_results
-            gives = placed.gives if several else placed.gives[0]
-            large = tuple(at for at in last if at in self._large)
-            found.append(Step(function_of(placed.equation), placed.takes, gives, large))
-        return found[::-1]
+    def program(self, values: Sequence[int]) -> Program:
+        """The program for the numbers of a run.
+
+        Args:
+            values: those of the sizes' atoms.
+
+        Raises:
+            NotInterpretable: it has an equation that only XLA can run.
+        """
+        return self._at(Numbers(values, self._program))
+
+    def _at(self, numbers: Numbers) -> Program:
+        return Program(self, [placed.at(numbers) for placed in self.placed])
+
+    def _program(self, closed: ClosedJaxpr, numbers: Numbers) -> Program:
+        template = self._inner.get(id(closed))
+        if template is None:
+            template = self._inner[id(closed)] = Template(closed, self._inner)
+        return template._at(numbers)
 
     def _slot(self, value: Any = None) -> int:
         self.slots.append(value)
         return len(self.slots) - 1
 
     def _constant(self, value: Any, dtype: Any) -> int:
-        at = self._slot(np.asarray(value, dtype))
+        words = words_of(value)
+        at = self._slot(np.asarray(words, dtype if words is value else words.dtype))
         self._constants.add(at)
         return at
 
@@ -122,8 +206,7 @@ class _Inlined:
         jaxpr = closed.jaxpr
         homes: dict[Any, int] = {}
         for variable, value in zip(jaxpr.constvars, closed.consts, strict=True):
-            words = words_of(value)
-            homes[variable] = self._constant(words, words.dtype if is_key(value) else variable.aval.dtype)
+            homes[variable] = self._constant(value, variable.aval.dtype)
         homes.update(zip(jaxpr.invars, inputs, strict=True))
 
         def home(atom: Any) -> int:
@@ -132,44 +215,71 @@ class _Inlined:
             return homes[atom]
 
         for source in jaxpr.eqns:
-            takes = tuple(map(home, source.invars))
+            takes = list(map(home, source.invars))
             inner = called_function(source)
             if inner is not None:
                 gives = self._inline(inner, takes)
             elif source.primitive.name in SAME:
-                gives = list(takes)
+                gives = takes
             elif source.primitive is COMMIT:
-                gives = [takes[1]]
+                gives = takes[1:]
             else:
                 gives = self._place(source, takes)
             homes.update(zip(source.outvars, gives, strict=False))
         return list(map(home, jaxpr.outvars))
 
-    def _place(self, source: Any, takes: tuple[int, ...]) -> list[int]:
-        equation = equation_at(source, self._sizes)
-        sizes = [
-            each.size * getattr(each.dtype, "itemsize", 0) for each in equation.outputs
-        ]
-        if self._constants.issuperset(takes) and max(sizes, default=LARGE) < LARGE:
-            if source.primitive is not GUARD and not source.effects:
-                with np.errstate(all="ignore"):
-                    found = function_of(equation)(*[self.slots[at] for at in takes])
-                results = found if source.primitive.multiple_results else [found]
-                return [self._constant(each, np.asarray(each).dtype) for each in results]
+    def _place(self, source: Any, takes: list[int]) -> list[int]:
+        known = self._computed(source, takes)
+        if known is not None:
+            return known
         gives = [self._slot() for _ in source.outvars]
-        self._large.update(at for at, size in zip(gives, sizes, strict=True) if size >= LARGE)
-        self._placed.append(_Placed(equation, takes, tuple(gives)))
+        self.placed.append(_Placed(source, takes, gives))
         return gives
 
-    def _live(self) -> list[_Placed]:
-        """The equations that results need, and tests."""
+    def _computed(self, source: Any, takes: list[int]) -> list[int] | None:
+        """The results of an equation of constants; None if it is to run each time."""
+        if not takes or not self._constants.issuperset(takes):
+            return None
+        if has_effect(source) or equation_has_sizes(source):
+            return None
+        equation = equation_at(source, self._none)
+        if any(aval.size > SMALL for aval in equation.outputs):
+            return None
+        with np.errstate(all="ignore"):
+            found = function_of(equation)(*[self.slots[at] for at in takes])
+        results = found if source.primitive.multiple_results else [found]
+        return [self._constant(each, each.dtype) for each in results]
+
+    def _remove_unneeded(self) -> None:
         needed = set(self.results)
         found = []
-        for placed in reversed(self._placed):
-            if not needed.isdisjoint(placed.gives) or _has_effect(placed.equation.source):
+        for placed in reversed(self.placed):
+            if not needed.isdisjoint(placed.results) or has_effect(placed.source):
                 needed.update(placed.takes)
                 found.append(placed)
-        return found[::-1]
+        self.placed = found[::-1]
+
+    def _find_last_uses(self) -> None:
+        kept = {*self.results, *self._constants, *range(self.arguments)}
+        small = {
+            at
+            for placed in self.placed
+            for at, variable in zip(placed.results, placed.source.outvars, strict=True)
+            if _is_small(variable.aval)
+        }
+        for placed in reversed(self.placed):
+            used = dict.fromkeys([*placed.takes, *placed.results])
+            placed.last = tuple(at for at in used if at not in kept and at not in small)
+            kept.update(used)
+
+
+def _is_small(aval: Any) -> bool:
+    size = 1
+    for dim in getattr(aval, "shape", ()):
+        if not isinstance(dim, int):
+            return False
+        size *= dim
+    return size <= SMALL
 
 
 SAME = frozenset(
@@ -179,29 +289,18 @@ SAME = frozenset(
 """Primitives whose results are their operands."""
 
 
-def _has_effect(source: Any) -> bool:
-    return source.primitive is GUARD or bool(source.effects) or contains_guard(source)
+def has_effect(source: Any) -> bool:
+    """Whether an equation is needed although nothing uses its results."""
+    return source.primitive is GUARD or bool(source.effects) or _tests(source)
 
 
-@functools.lru_cache(maxsize=None)
-def _jaxpr_contains_guard(jaxpr: Any) -> bool:
-    return any(each.primitive is GUARD or contains_guard(each) for each in jaxpr.eqns)
+def _tests(source: Any) -> bool:
+    return any(map(_jaxpr_tests, inner_jaxprs(source)))
 
 
-def contains_guard(source: Any) -> bool:
-    """Whether a test is within the functions of an equation."""
-    return any(_jaxpr_contains_guard(inner) for inner in inner_jaxprs(source))
-
-
-def inner_jaxprs(source: Any) -> list[Any]:
-    """The jaxprs among the parameters of an equation."""
-    found = []
-    for value in source.params.values():
-        for each in value if isinstance(value, (tuple, list)) else (value,):
-            jaxpr = getattr(each, "jaxpr", each)
-            if hasattr(jaxpr, "eqns"):
-                found.append(jaxpr)
-    return found
+@functools.cache
+def _jaxpr_tests(jaxpr: Any) -> bool:
+    return any(each.primitive is GUARD or _tests(each) for each in jaxpr.eqns)
 
 
 _CALLS = frozenset(

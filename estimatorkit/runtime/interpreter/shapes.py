@@ -119,9 +119,9 @@ def _iota(equation: Equation) -> Function:
     return lambda *_: np.broadcast_to(values, result.shape)
 
 
-@rule("dim_as_value")
-def _dim_as_value(equation: Equation) -> Function:
-    value = np.asarray(equation.params["dim"], equation.result.dtype)
+@rule("size")
+def _size(equation: Equation) -> Function:
+    value = np.asarray(equation.params["size"], equation.result.dtype)
     return lambda: value
 
 

@@ -58,6 +58,11 @@ def device_named(name: str) -> Any:
     return next(iter(available().values())) if name == DEFAULT else available()[name]
 
 
+def is_cpu(device: Any) -> bool:
+    """Whether a device (None: the default one) is a CPU."""
+    return (jax.default_backend() if device is None else device.platform) == "cpu"
+
+
 def on_host() -> AbstractContextManager[Any]:
     """A context manager in which executables run on the CPU unless their arguments are elsewhere.
 

@@ -1,108 +1,135 @@
-"""Comparisons of the interpreter's results with XLA's."""
+"""Compares the interpreter with XLA: many functions in one executable, which takes long to make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import jax
 import ml_dtypes
 import numpy as np
 
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.interpreter import rules
-from estimatorkit.runtime.interpreter.equations import Sizes
-from estimatorkit.runtime.interpreter.program import inner_jaxprs
-from estimatorkit.runtime.interpreter.table import Program
+from estimatorkit.runtime.interpreter.table import program_of
 
-TOLERANCE = {
-    np.dtype(ml_dtypes.bfloat16): 1e-2,
-    np.dtype(np.float16): 2e-3,
-    np.dtype(np.float32): 2e-6,
-    np.dtype(np.float64): 1e-13,
-    np.dtype(np.complex64): 4e-6,
-    np.dtype(np.complex128): 2e-13,
-}
-"""Relative errors allowed by default, of elements."""
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+SIGNED = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+INTEGERS = SIGNED + UNSIGNED
+COMPLEX = ("complex64", "complex128")
+WIDE = ("float32", "float64")
+
+_ROUNDING = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6, "float64": 1e-12}
+
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.0, 7.25, -100.0, 100.0)
+"""Floats with which elementwise functions may do something of their own."""
+
+INFINITE = (np.inf, -np.inf, np.nan)
 
 
-def agree(
-    cases: Iterable[tuple[Callable[..., Any], Sequence[Any]]],
-    *,
-    exact: bool = False,
-    rtol: float | None = None,
-    atol: float | None = None,
-    compiled: Iterable[str] = (),
+def values(dtype: Any, *, finite: bool = False, count: int = 6) -> np.ndarray:
+    """Values of a dtype: special ones, and some of a random generator."""
+    dtype, generator = np.dtype(dtype), np.random.default_rng(0)
+    if dtype == np.bool_:
+        return np.array([True, False, False, True])
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        known = [0, 1, 2, 3, 7, 100, info.max, info.max - 1, info.min, info.min + 1]
+        known += [-1, -2, -7] if dtype.kind == "i" else []
+        drawn = generator.integers(info.min, info.max, count, dtype, endpoint=True)
+        return np.concatenate([np.array(known, dtype), drawn])
+    reals = np.array([*SPECIAL, *([] if finite else INFINITE), *generator.normal(size=count)])
+    if dtype.kind == "c":
+        reals = np.array([0.5, -0.5, 1.5, -1.25, 3.0, *generator.normal(size=count)])
+        return (reals[:, None] + 1j * reals[None, :]).ravel().astype(dtype)
+    return reals.astype(dtype)
+
+
+def pairs(dtype: Any, *, finite: bool = False, count: int = 6) -> list[np.ndarray]:
+    """Every two of `values`."""
+    found = values(dtype, finite=finite, count=count)
+    return [np.repeat(found, len(found)), np.tile(found, len(found))]
+
+
+def normal(dtype: Any, shape: Sequence[int], seed: int = 0) -> np.ndarray:
+    """Random numbers of a dtype, small integers for one."""
+    drawn = np.random.default_rng(seed).normal(size=tuple(shape)) * 3
+    if np.dtype(dtype).kind == "u":
+        drawn = np.abs(drawn)
+    return drawn.astype(dtype)
+
+
+@contextmanager
+def no_executable() -> Any:
+    """A context manager in which no rule may leave its work to XLA."""
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a rule uses XLA")
+
+    with mock.patch.object(jax, "jit", refused):
+        yield
+
+
+def check(
+    functions: Sequence[Callable[..., Any]],
+    *arguments: Any,
+    tolerance: float = 1.0,
+    absolute: float = 0.0,
+    xla: bool = False,
 ) -> None:
-    """Asserts that interpreted functions return what compiled ones do.
-
-    XLA compiles all cases at once. Shapes and dtypes must be equal, and so must integers, NaNs,
-    infinities and the signs of zeros.
+    """Checks that the interpreter computes what XLA does.
 
     Args:
-        cases: functions of JAX with their arguments.
-        exact: whether finite floats must be equal too.
-        rtol: the relative error allowed; by default that of `TOLERANCE`.
-        atol: the absolute error allowed, which also frees the signs of zeros; by default 0.
-        compiled: primitives that may run without a rule; others may not.
+        functions: each is called with the arguments.
+        arguments: NumPy arrays.
+        tolerance: a factor of the relative error that is allowed, which depends on the dtype.
+        absolute: the absolute error that is allowed, too.
+        xla: whether rules may use XLA.
     """
-    cases = [(function, tuple(given)) for function, given in cases]
     with x64():
-        wanted = jax.jit(lambda every: [f(*a) for (f, _), a in zip(cases, every, strict=True)])(
-            [given for _, given in cases]
-        )
-        wanted = jax.tree.map(_plain, wanted)
-        for (function, given), want in zip(cases, wanted, strict=True):
-            closed = jax.make_jaxpr(function)(*given)
-            without = {each for each in _names(closed.jaxpr) if not rules.has_rule(each)}
-            name = f"{getattr(function, '__name__', function)}: {closed}\n{given}"
-            assert without <= set(compiled), f"without rules: {without}\n{name}"
-            with np.errstate(all="ignore"):
-                found = Program(closed, Sizes({}))(*map(_plain, jax.tree.leaves(given)))
-            leaves = jax.tree.leaves(want)
-            assert len(found) == len(leaves)
-            for got, expected in zip(found, leaves, strict=True):
-                _equal(got, expected, exact=exact, rtol=rtol, atol=atol, name=name)
+        made = jax.make_jaxpr(lambda *given: [f(*given) for f in functions])(*arguments)
+        wanted = jax.jit(lambda *given: [jax.tree.leaves(f(*given)) for f in functions])(*arguments)
+        names = [at for at, leaves in enumerate(wanted) for _ in leaves]
+        with np.errstate(all="ignore"):
+            if xla:
+                got = program_of(made)(*arguments)
+            else:
+                with no_executable():
+                    got = program_of(made)(*arguments)
+    wrong = []
+    for at, want, value in zip(names, jax.tree.leaves(wanted), got, strict=True):
+        try:
+            same(value, np.asarray(want), f"function {at}", tolerance, absolute)
+        except AssertionError as error:
+            wrong.append(str(error))
+    assert not wrong, "\n".join(wrong)
 
 
-def _plain(array: Any) -> Any:
-    """An array of NumPy; of random keys, their words."""
-    dtype = getattr(array, "dtype", None)
-    if dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
-        array = jax.random.key_data(array)
-    return np.asarray(array)
-
-
-def _names(jaxpr: Any) -> set[str]:
-    """The primitives of a jaxpr that NumPy or XLA computes, at any depth."""
-    from estimatorkit.runtime.interpreter.program import SAME, called_function
-
-    names = set()
-    for equation in jaxpr.eqns:
-        if called_function(equation) is None and equation.primitive.name not in SAME:
-            names.add(equation.primitive.name)
-            if not rules.has_rule(equation.primitive.name):
-                continue
-        names.update(*map(_names, inner_jaxprs(equation)))
-    return names
-
-
-def _equal(
-    found: Any, wanted: Any, *, exact: bool, rtol: float | None, atol: float | None, name: str
-) -> None:
-    assert found.dtype == wanted.dtype, f"{found.dtype}, not {wanted.dtype}: {name}"
-    assert found.shape == wanted.shape, f"{found.shape}, not {wanted.shape}: {name}"
-    relative = TOLERANCE.get(wanted.dtype)
-    if relative is None:
-        np.testing.assert_array_equal(found, wanted, err_msg=name)
+def same(got: Any, want: np.ndarray, name: str, tolerance: float, absolute: float = 0.0) -> None:
+    """Checks that an array has the shape, the dtype and the values of another, up to rounding."""
+    assert got.shape == want.shape, (name, got.shape, want.shape)
+    assert got.dtype == want.dtype, (name, got.dtype, want.dtype)
+    if want.dtype.kind == "c":
+        # parts cancel: the error of one is relative to the absolute value
+        scale = np.abs(want) * tolerance * _ROUNDING[want.real.dtype.name]
+        scale = np.nan_to_num(np.asarray(scale, np.float64), posinf=0.0) + absolute
+        for part in ("real", "imag"):
+            same(getattr(got, part), getattr(want, part), f"{name}: {part}", tolerance, scale)
         return
-    wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
-    found, wanted = np.asarray(found, wide), np.asarray(wanted, wide)
-    limits = {"rtol": 0.0 if exact else rtol or relative, "atol": atol or 0.0}
-    np.testing.assert_allclose(found, wanted, err_msg=name, **limits)
-    if wide is np.float64 and atol is None:
-        zeros = (wanted == 0) & (found == 0)
-        assert (np.signbit(found) == np.signbit(wanted))[zeros].all(), f"signs of zeros: {name}"
-
-
-__all__ = ["TOLERANCE", "agree"]
+    if want.dtype.name not in _ROUNDING:
+        np.testing.assert_array_equal(got, want, name)
+        return
+    relative = tolerance * _ROUNDING[want.dtype.name]
+    tiny = float(ml_dtypes.finfo(want.dtype).tiny)  # XLA has no subnormal numbers
+    have, wanted = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    with np.errstate(all="ignore"):
+        close = np.abs(have - wanted) <= relative * np.abs(wanted) + absolute + 2 * tiny
+    exact = (have == wanted) & (np.signbit(have) == np.signbit(wanted))
+    zero = (have == 0) & (wanted == 0) & (np.ravel(absolute)[0] == 0)
+    right = exact | (np.isnan(have) & np.isnan(wanted)) | (close & np.isfinite(wanted) & ~zero)
+    if not right.all():
+        wrong = np.flatnonzero(~right.ravel())[:10]
+        detail = [(int(at), have.ravel()[at], wanted.ravel()[at]) for at in wrong]
+        raise AssertionError(f"{name}: (position, got, XLA's) {detail}")

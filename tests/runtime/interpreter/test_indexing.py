@@ -12,7 +12,7 @@ import pytest
 from jax import lax
 from jax.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 
-from tests.runtime.interpreter.compare import agree
+from tests.runtime.interpreter.agreement import agree
 from tests.sweep import sweep
 
 MODES = (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from tests.runtime.interpreter.compare import agree
+from tests.runtime.interpreter.agreement import agree
 from tests.sweep import sweep
 
 PARTS = [("float32", 6), ("float32", 1), ("float64", 1), ("complex64", 1), ("complex128", 1)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from tests.runtime.interpreter.compare import agree
+from tests.runtime.interpreter.agreement import agree
 from tests.sweep import sweep
 
 

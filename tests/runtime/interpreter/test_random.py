@@ -11,7 +11,7 @@ import pytest
 from jax import lax
 
 from estimatorkit.runtime.xla.random_bits import random_key
-from tests.runtime.interpreter.compare import agree
+from tests.runtime.interpreter.agreement import agree
 from tests.sweep import sweep
 
 PACKAGE = np.array([5, 2**32 - 2, 3], np.uint32)

@@ -1,0 +1,201 @@
+"""Runs of a device segment without XLA, until its executable is worth its compilation.
+
+A set of shapes begins as an `Interpretation`: the segment is traced, once for many sets of shapes
+(`symbolic`), and its jaxpr run in NumPy. Each run adds to an estimate of the time spent; from
+`START` of the estimated time of compilation on, a thread compiles, and from `ENOUGH` of it on, the
+executable is used, and waited for if need be. The estimates are from equations and sizes, not
+measured: two runs of a program change to XLA at the same step, and give the same bits.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
+from estimatorkit.runtime.interpreter.control import Ask, Faulted, cancellable_by
+from estimatorkit.runtime.interpreter.cost import Meter, compilation_seconds, metered
+from estimatorkit.runtime.interpreter.equations import NotInterpretable
+from estimatorkit.runtime.interpreter.table import Program, Template, program_of
+from estimatorkit.runtime.lower import segment_function
+from estimatorkit.runtime.plan import Segment
+from estimatorkit.runtime.resource_store import finished
+from estimatorkit.runtime.symbolic import symbolic_trace
+from estimatorkit.runtime.xla.faults import Sites
+
+START = 0.1
+"""Of the time of compilation: shapes that occur a few times are never compiled."""
+
+ENOUGH = 1.2
+"""Of the time of compilation: about when a thread that began at `START` has finished."""
+
+_ARRAYS = (np.ndarray, np.generic, jax.Array)
+
+
+class SegmentInterpreter:
+    """A segment's traces, each for many sets of shapes.
+
+    Args:
+        segment: the segment.
+        sites: receives the tests of what runs after a fault.
+    """
+
+    def __init__(self, segment: Segment, sites: Sites) -> None:
+        self.segment = segment
+        self.sites = sites
+        self._traces: dict[Any, list[_Trace]] = {}  # by the values of static inputs
+
+    def interpretation(
+        self, static: Mapping[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]
+    ) -> Interpretation | None:
+        """The segment for one set of shapes; None if only XLA can run it.
+
+        Args:
+            static: the values of its static inputs.
+            inputs: those of the others.
+            state: the values of its state, in the order of `state_names`.
+        """
+        if not all(isinstance(each, _ARRAYS) for each in (*inputs, *state)):
+            return None  # of several devices
+        avals = tuple([jax.typeof(each) for each in values] for values in (inputs, state))
+        key = tuple((value.tobytes(), value.shape) for value in static.values())
+        traces = self._traces.setdefault(key, [])
+        try:
+            for trace in traces:
+                if (program := trace.program(avals)) is not None:
+                    return Interpretation(self, trace, program, static, avals)
+            trace = _Trace(self.segment, static, avals)
+            traces.append(trace)
+            program = trace.program(avals)
+        except NotInterpretable:
+            return None
+        return program and Interpretation(self, trace, program, static, avals)
+
+
+class _Trace:
+    """A trace of a segment, and its template."""
+
+    def __init__(
+        self, segment: Segment, static: Mapping[Tensor, Any], avals: Sequence[Any]
+    ) -> None:
+        inputs, state = avals
+        self._trace = symbolic_trace(segment, static, inputs, state)
+        self._template = Template(self._trace.jaxpr)
+        self.results = self._trace.results
+        self.compiled_in = compilation_seconds(self._trace.jaxpr.jaxpr)
+
+    def program(self, avals: Sequence[Any]) -> Program | None:
+        """The program for a set of shapes; None if the trace is not valid for them."""
+        values = self._trace.values([each.shape for own in avals for each in own])
+        return None if values is None else self._template.program(values)
+
+
+class Interpretation:
+    """A segment for one set of shapes, in NumPy."""
+
+    def __init__(
+        self,
+        interpreter: SegmentInterpreter,
+        trace: _Trace,
+        program: Program,
+        static: Mapping[Tensor, Any],
+        avals: Sequence[Any],
+    ) -> None:
+        self._interpreter = interpreter
+        self._program, self._tree = program, trace.results
+        self._compiled_in = trace.compiled_in
+        self._static, self._avals = static, avals
+        self._tested: tuple[Program, Any] | None = None
+        self._meter = Meter()
+        self._compilation: Future[Callable[..., Any]] | None = None
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether a run takes less time than the compilation."""
+        return self._program.seconds < ENOUGH * self._compiled_in
+
+    def __call__(
+        self, inputs: Sequence[Any], state: Sequence[Any], ask: Ask | None = None
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """Runs the segment.
+
+        Args:
+            inputs: the values of its inputs.
+            state: those of its state, in the order of `state_names`.
+            ask: see `cancellable_by`.
+
+        Returns:
+            The outputs, the new state and the faults, as an executable does.
+        """
+        arguments = [np.asarray(finished(each)) for each in (*inputs, *state)]
+        is_large = self._program.largest_product > LARGE_PRODUCT
+        threads = nullcontext() if is_large else one_thread()
+        with threads, np.errstate(all="ignore"), cancellable_by(ask), metered(self._meter):
+            try:
+                results = self._program(*arguments)
+                outputs, changed = jax.tree.unflatten(self._tree, results)
+                faults: list[Any] = []
+            except Faulted:
+                program, tree = self._with_tests()
+                outputs, changed, faults = jax.tree.unflatten(tree, program(*arguments))
+        self._meter.add(self._program.seconds)
+        given = arguments[: len(inputs)]
+        outputs, changed = ([_apart(each, given) for each in own] for own in (outputs, changed))
+        return outputs, changed, faults
+
+    def _with_tests(self) -> tuple[Program, Any]:
+        """The program that goes on after a fault, and returns it."""
+        if self._tested is None:
+            segment, sites = self._interpreter.segment, self._interpreter.sites
+            function = segment_function(segment, self._static, sites=sites)
+            closed, shapes = jax.make_jaxpr(function, return_shape=True)(*self._avals)
+            self._tested = program_of(closed), jax.tree.structure(shapes)
+        return self._tested
+
+    def executable(self, compile_ahead: Callable[[], Callable[..., Any]]) -> Any:
+        """The executable, if it is to be used from now on; waits until it is compiled.
+
+        Args:
+            compile_ahead: compiles it; called in a thread when it is time.
+        """
+        seconds = self._meter.seconds
+        if self._compilation is None:
+            if seconds < START * self._compiled_in:
+                return None
+            context = contextvars.copy_context()
+            self._compilation = _compiler().submit(context.run, compile_ahead)
+        return self._compilation.result() if seconds >= ENOUGH * self._compiled_in else None
+
+
+def _apart(value: Any, inputs: Sequence[Any]) -> Any:
+    """A result that does not share memory with inputs, which the caller may change."""
+    value = np.asarray(value)
+    if any(np.may_share_memory(value, each) for each in inputs):
+        return value.copy()
+    return value if value.flags.c_contiguous else np.ascontiguousarray(value)
+
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+
+
+def _compiler() -> ThreadPoolExecutor:
+    """The thread that compiles."""
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(1, "estimatorkit-compiler")
+            atexit.register(_pool.shutdown, wait=True, cancel_futures=True)
+        return _pool
+
+
+__all__ = ["Interpretation", "NotInterpretable", "SegmentInterpreter"]

@@ -1,0 +1,155 @@
+"""Traces of device segments for all sizes of their unknown dimensions.
+
+A dimension that is None in a tensor's static shape is a `Size` (`core.sizes`) while the segment is
+traced. Kernels see the values that follow from it as known, like those of constant shapes. What
+they ask of sizes is recorded, and answered by the numbers of the current run: the trace is used for
+runs with the same answers. Tracing takes long, and XLA needs numbers; `SymbolicTrace.at` makes a
+jaxpr for the numbers of a run in a fraction of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr
+
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.sizes import LEAST, Size, Sizes
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.x64 import x64
+from estimatorkit.runtime.lower import segment_jaxpr, state_names, traced_function
+from estimatorkit.runtime.plan import Segment
+from estimatorkit.runtime.xla.faults import Sites
+from estimatorkit.runtime.xla.platforms import portable
+from estimatorkit.runtime.xla.sized_jaxprs import at_sizes
+
+
+@dataclass(frozen=True)
+class SymbolicTrace:
+    """A segment that was traced for many sizes.
+
+    Attributes:
+        jaxpr: the segment's function of the leaves of (inputs, state), before `optimized`; its
+            shapes and parameters contain sizes.
+        results: the structure of (outputs, new state).
+        shapes: the shapes of the leaves, of numbers and symbols.
+        sizes: the sizes, and what was asked of them.
+        sites: the tests of values that the jaxpr marks, whose shapes contain sizes.
+    """
+
+    jaxpr: ClosedJaxpr
+    results: Any
+    shapes: tuple[tuple[Any, ...], ...]
+    sizes: Sizes
+    sites: Sites
+
+    @property
+    def symbols(self) -> list[Size]:
+        """The sizes that stand for any number."""
+        return list(_numbers(self.shapes, self.shapes) or ())
+
+    def values(self, shapes: Sequence[tuple[int, ...]]) -> list[int] | None:
+        """What `at` needs to know of a run; None if the trace is not valid for it.
+
+        Args:
+            shapes: the shapes of the leaves of (inputs, state).
+        """
+        numbers = _numbers(self.shapes, shapes)
+        if numbers is None:
+            return None
+        found = self.sizes.values(list(numbers.values()))
+        return found if found is not None and self.sizes.holds(found) else None
+
+    def at(self, values: Sequence[int]) -> ClosedJaxpr:
+        """The jaxpr for the numbers of a run (see `values`)."""
+        return at_sizes(self.jaxpr, values)
+
+
+def symbolic_trace(
+    segment: Segment,
+    static_values: Mapping[Tensor, Any],
+    inputs: Sequence[Any],
+    state: Sequence[Any],
+) -> SymbolicTrace:
+    """Traces a device segment for all sizes of its unknown dimensions.
+
+    Dimensions that have less than 2 elements in this run stay numbers: they broadcast.
+
+    Args:
+        segment: the segment.
+        static_values: the values of its static inputs.
+        inputs: its traced inputs in order, or their shapes and dtypes.
+        state: the values of `state_names(segment)`, or their shapes and dtypes.
+
+    Raises:
+        Exception: what a kernel or JAX raises if they cannot trace such dimensions; the segment is
+            then traced for each shape.
+    """
+    sizes = Sizes()
+    operation = segment.ops[0].graph.get_operation_by_name
+    traced = [tensor for tensor in segment.inputs if tensor not in static_values]
+    given = [
+        _spec(value, tensor.shape, sizes) for value, tensor in zip(inputs, traced, strict=True)
+    ]
+    shapes = [operation(name).attrs.get("shape") for name in state_names(segment)]
+    variables = [
+        jax.tree.map(partial(_spec, static=shape, sizes=sizes), value)
+        for value, shape in zip(state, shapes, strict=True)
+    ]
+    sites = Sites()
+    with x64() if segment.wide else nullcontext(), portable():
+        closed, results = segment_jaxpr(segment, static_values, given, variables, sites=sites)
+    leaves = tuple(tuple(each.shape) for each in jax.tree.leaves((given, variables)))
+    return SymbolicTrace(closed, results, leaves, sizes, sites)
+
+
+def polymorphic_function(segment: Segment) -> Callable[[Sequence[Any]], list[Any]]:
+    """A stateless segment as a function of its inputs and the variables it reads, which JAX also
+    traces with its own symbolic dimensions."""
+    function = traced_function(segment, {})
+
+    def run(taken: Sequence[Any]) -> list[Any]:
+        count = len(segment.inputs)
+        return function(taken[:count], taken[count:])[0]
+
+    return run
+
+
+def _spec(value: Any, static: Any, sizes: Sizes) -> jax.ShapeDtypeStruct:
+    shape = tuple(np.shape(value))
+    dims = static.dims if isinstance(static, TensorShape) else None
+    if dims is not None and len(dims) == len(shape):
+        shape = tuple(
+            sizes.symbol(number) if dim is None and number >= LEAST else number
+            for dim, number in zip(dims, shape, strict=True)
+        )
+    return jax.ShapeDtypeStruct(shape, value.dtype)  # type: ignore[no-untyped-call]
+
+
+def _numbers(
+    shapes: Sequence[tuple[Any, ...]], given: Sequence[tuple[Any, ...]]
+) -> dict[Size, Any] | None:
+    """The numbers of symbols, in order; None if the shapes are not those of the trace."""
+    if len(shapes) != len(given):
+        return None
+    found: dict[Size, Any] = {}
+    for shape, numbers in zip(shapes, given, strict=True):
+        if len(shape) != len(numbers):
+            return None
+        for dim, number in zip(shape, numbers, strict=True):
+            if isinstance(dim, Size):
+                if number < LEAST:
+                    return None
+                found[dim] = number
+            elif dim != number:
+                return None
+    return found
+
+
+__all__ = ["SymbolicTrace", "polymorphic_function", "symbolic_trace"]
