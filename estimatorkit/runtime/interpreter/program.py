@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
