@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, TypeAlias, overload
 
 from estimatorkit.core.errors import type_error, value_error
+from estimatorkit.core.sizes import is_comparable
 
 Dims: TypeAlias = tuple[int | None, ...]
 
@@ -421,8 +422,7 @@ SCALAR = TensorShape(())
 
 
 def differ(shape: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether two array shapes are known to differ; symbolic dimensions match any size."""
+    """Whether two array shapes are known to differ; JAX's symbolic dimensions match any size."""
     if len(shape) != len(other):
         return True
-    pairs = zip(shape, other, strict=True)
-    return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+    return any(is_comparable(a, b) and a != b for a, b in zip(shape, other, strict=True))

@@ -226,25 +226,29 @@ class Size:
 
     # -- arithmetic
 
-    def _combined(self, other: Any, combine: Callable[[Terms, Terms], Terms]) -> Any:
+    def _combined(
+        self, other: Any, combine: Callable[[Terms, Terms], Terms], plain: Callable[..., Any]
+    ) -> Any:
+        if isinstance(other, (float, np.floating)):
+            return plain(self.dimension_as_value(), other)
         terms = self._terms_of(other)
         if terms is None:
             return NotImplemented
         return _size(self._sizes, combine(self._terms, terms))
 
     def __add__(self, other: Any) -> Any:
-        return self._combined(other, _added)
+        return self._combined(other, _added, operator.add)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return self._combined(other, lambda a, b: _added(a, b, -1))
+        return self._combined(other, lambda a, b: _added(a, b, -1), operator.sub)
 
     def __rsub__(self, other: Any) -> Any:
-        return self._combined(other, lambda a, b: _added(b, a, -1))
+        return self._combined(other, lambda a, b: _added(b, a, -1), lambda a, b: b - a)
 
     def __mul__(self, other: Any) -> Any:
-        return self._combined(other, _multiplied)
+        return self._combined(other, _multiplied, operator.mul)
 
     __rmul__ = __mul__
 
@@ -257,9 +261,11 @@ class Size:
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
 
-    def __pow__(self, power: int) -> Any:
+    def __pow__(self, power: Any) -> Any:
         exponent = _integer(power)
-        return NotImplemented if exponent is None else math.prod([self] * exponent)
+        if exponent is None or exponent < 0:
+            return self.dimension_as_value() ** power
+        return math.prod([self] * exponent)
 
     def __divmod__(self, other: Any) -> Any:
         terms = self._terms_of(other)
@@ -445,9 +451,19 @@ def is_symbolic(value: Any) -> bool:
     )
 
 
+def traced_size(dim: Any) -> Any:
+    """A dimension as an operand of JAX's functions: a traced scalar of a size, else the number."""
+    return dim.dimension_as_value() if hasattr(dim, "dimension_as_value") else dim
+
+
+def is_comparable(*dims: Any) -> bool:
+    """Whether these dimensions can be compared: all but JAX's symbols, of which it is not known."""
+    return all(isinstance(dim, (int, Size)) for dim in dims)
+
+
 def decides(value: Any) -> bool:
     """Whether the sizes in a known value answer all questions (see the module)."""
-    return all(isinstance(each, (Size, int)) for each in value.flat)
+    return is_comparable(*value.flat)
 
 
 def as_known(value: Any, dtype: Any) -> Any:
@@ -460,10 +476,7 @@ def as_traced(value: Any, dtype: Any) -> Any:
     """A value with sizes as JAX's array, whose numbers are known at run time."""
     import jax.numpy as jnp
 
-    numbers = [
-        jnp.asarray(each.dimension_as_value() if hasattr(each, "dimension_as_value") else each)
-        for each in value.flat
-    ]
+    numbers = [jnp.asarray(traced_size(each)) for each in value.flat]
     return jnp.stack([each.astype(dtype) for each in numbers]).reshape(value.shape)
 
 

@@ -9,6 +9,7 @@ jaxpr for the numbers of a run in a fraction of the time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr
+from jax import lax
+from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sizes import LEAST, Size, Sizes
@@ -79,7 +81,8 @@ def symbolic_trace(
 ) -> SymbolicTrace:
     """Traces a device segment for all sizes of its unknown dimensions.
 
-    Dimensions that have less than 2 elements in this run stay numbers: they broadcast.
+    Dimensions that have less than 2 elements in this run stay numbers: they broadcast. Those that
+    are equal in this run are one symbol: most are the batch, and JAX must know that they are.
 
     Args:
         segment: the segment.
@@ -92,19 +95,22 @@ def symbolic_trace(
             then traced for each shape.
     """
     sizes = Sizes()
+    symbols: dict[int, Size] = {}
     operation = segment.ops[0].graph.get_operation_by_name
     traced = [tensor for tensor in segment.inputs if tensor not in static_values]
     given = [
-        _spec(value, tensor.shape, sizes) for value, tensor in zip(inputs, traced, strict=True)
+        _spec(value, tensor.shape, sizes, symbols)
+        for value, tensor in zip(inputs, traced, strict=True)
     ]
     shapes = [operation(name).attrs.get("shape") for name in state_names(segment)]
     variables = [
-        jax.tree.map(partial(_spec, static=shape, sizes=sizes), value)
+        jax.tree.map(partial(spec, static=shape), value)
         for value, shape in zip(state, shapes, strict=True)
     ]
     sites = Sites()
     with x64() if segment.wide else nullcontext(), portable():
         closed, results = segment_jaxpr(segment, static_values, given, variables, sites=sites)
+    _check_reshapes(closed)
     leaves = tuple(tuple(each.shape) for each in jax.tree.leaves((given, variables)))
     return SymbolicTrace(closed, results, leaves, sizes, sites)
 
@@ -121,15 +127,30 @@ def polymorphic_function(segment: Segment) -> Callable[[Sequence[Any]], list[Any
     return run
 
 
-def _spec(value: Any, static: Any, sizes: Sizes) -> jax.ShapeDtypeStruct:
-    shape = tuple(np.shape(value))
+def _spec(value: Any, static: Any, sizes: Sizes, symbols: dict[int, Size]) -> jax.ShapeDtypeStruct:
+    shape = list(np.shape(value))
     dims = static.dims if isinstance(static, TensorShape) else None
-    if dims is not None and len(dims) == len(shape):
-        shape = tuple(
-            sizes.symbol(number) if dim is None and number >= LEAST else number
-            for dim, number in zip(dims, shape, strict=True)
-        )
+    for axis, (dim, number) in enumerate(zip(dims or (), shape, strict=dims is not None)):
+        if dim is None and number >= LEAST:
+            if number not in symbols:
+                symbols[number] = sizes.symbol(number)
+            shape[axis] = symbols[number]
     return jax.ShapeDtypeStruct(shape, value.dtype)  # type: ignore[no-untyped-call]
+
+
+def _check_reshapes(closed: ClosedJaxpr) -> None:
+    """Asks whether arrays have the sizes of their new shapes, which JAX does of numbers only."""
+    pending, seen = [closed.jaxpr], {closed.jaxpr}
+    while pending:
+        jaxpr = pending.pop()
+        for equation in jaxpr.eqns:
+            if equation.primitive is lax.reshape_p:
+                before, after = equation.invars[0].aval, equation.outvars[0].aval
+                if math.prod(before.shape) != math.prod(after.shape):
+                    raise ValueError(f"cannot reshape {before.shape} to {after.shape}")
+            inner = set(jaxprs_in_params(equation.params)) - seen
+            seen |= inner
+            pending += inner
 
 
 def _numbers(
@@ -144,9 +165,8 @@ def _numbers(
             return None
         for dim, number in zip(shape, numbers, strict=True):
             if isinstance(dim, Size):
-                if number < LEAST:
+                if number < LEAST or found.setdefault(dim, number) != number:
                     return None
-                found[dim] = number
             elif dim != number:
                 return None
     return found

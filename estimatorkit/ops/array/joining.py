@@ -23,6 +23,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Case, Spec, fixed_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.sizes import is_comparable
 from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array.array import shape
@@ -310,7 +311,7 @@ def _infer_split(inputs: Any, attrs: Any) -> list[Spec]:
 
 def _split(x: Any, sizes: Any, axis: int, module: Any = jnp) -> Any:
     length = x.shape[axis]
-    is_known = isinstance(length, int)  # not in an export of any length
+    is_known = is_comparable(length)  # not in an export of any length
     if sizes[0] is None:
         if is_known and length % len(sizes):
             raise ValueError(

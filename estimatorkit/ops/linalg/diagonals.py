@@ -16,6 +16,7 @@ from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
+from estimatorkit.core.sizes import is_comparable
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.linalg.diagonal_bands import alignment, with_ends
@@ -121,7 +122,7 @@ def matrix_diag_part(
 
 def _set_diag(x: Any, diagonal: Any, module: Any = jnp) -> Any:
     rows, columns = x.shape[-2:]
-    is_known = isinstance(rows, int) and isinstance(columns, int)
+    is_known = is_comparable(rows, columns)
     wanted = (*x.shape[:-2], min(rows, columns) if is_known else None)
     if differ(diagonal.shape, wanted):
         raise ValueError(
