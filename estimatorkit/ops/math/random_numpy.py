@@ -1,6 +1,6 @@
 """The random draws of initializers in NumPy, equal to XLA's up to rounding.
 
-The bits are those of XLA's Threefry generator (Salmon et al., 2011) for the same key and counter;
+The bits are those of XLA's Threefry generator for the same key and counter;
 the distributions follow `jax.random`. An initializer runs once, and XLA takes some 0.1 s to compile
 each of its draws.
 """
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA
+from estimatorkit.runtime.interpreter import threefry
+
 _BLOCK = 1 << 15
 """Numbers computed at once, which fit into a core's cache."""
 
@@ -70,46 +70,10 @@ def truncated_normal(words: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def _bits(words: Any, shape: tuple[int, ...]) -> NDArray[np.uint32]:
-    """Random uint32 words, in the order in which XLA lays them out.
-
-    A counter gives two words, which are neighbours along the first dimension of even length, or
-    along the longest one if all are odd.
-    """
+    """Random uint32 words."""
     if 0 in shape:
         return np.zeros(shape, np.uint32)
-    dims = shape or (1,)
-    even = [at for at, length in enumerate(dims) if length % 2 == 0]
-    at = even[0] if even else int(np.argmax(dims))
-    half = (*dims[:at], -(-dims[at] // 2), *dims[at + 1 :])
-    count = math.prod(half)
-    first, second = np.empty(count, np.uint32), np.empty(count, np.uint32)
-    for start in range(0, count, _BLOCK):
-        chosen = slice(start, min(start + _BLOCK, count))
-        counters = np.arange(chosen.start, chosen.stop, dtype=np.uint64)
-        first[chosen] = counters & np.uint64(0xFFFFFFFF)
-        second[chosen] = (counters >> np.uint64(32)) + np.uint64(words[2])
-        _threefry(words[:2], first[chosen], second[chosen])
-    pairs = np.stack([first.reshape(half), second.reshape(half)], at + 1)
-    whole = pairs.reshape(*dims[:at], 2 * half[at], *dims[at + 1 :])
-    return whole[(*[slice(None)] * at, slice(dims[at]))].reshape(shape)
-
-
-def _threefry(key: Any, one: NDArray[np.uint32], other: NDArray[np.uint32]) -> None:
-    """Threefry-2x32 with 20 rounds, in place."""
-    keys = np.array([*key, key[0] ^ key[1] ^ np.uint32(_PARITY)], np.uint32)
-    one += keys[0]
-    other += keys[1]
-    shifted = np.empty_like(one)
-    for group in range(5):
-        for rotation in _ROTATIONS[group % 2]:
-            one += other
-            np.right_shift(other, np.uint32(32 - rotation), out=shifted)
-            np.left_shift(other, np.uint32(rotation), out=other)
-            other |= shifted
-            other ^= one
-        one += keys[(group + 1) % 3]
-        other += keys[(group + 2) % 3]
-        other += np.uint32(group + 1)
+    return threefry.bits((words[0], words[1]), int(words[2]) << 32, shape)
 
 
 def _in_blocks(

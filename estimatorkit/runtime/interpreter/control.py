@@ -112,6 +112,6 @@ def _scan(equation: Equation) -> Function:
     return run
 
 
-@rule("custom_lin", "pure_callback", "io_callback", "debug_callback", "pallas_call", "ffi_call")
+@rule("custom_lin", "pure_callback", "io_callback", "debug_callback", "pallas_call")
 def _refused(equation: Equation) -> Function:
     raise NotInterpretable(equation.name)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
@@ -21,13 +20,12 @@ from estimatorkit.runtime.interpreter.cost import multiplications, seconds_of
 from estimatorkit.runtime.interpreter.equations import (
     Equation,
     Function,
-    NotInterpretable,
     Numbers,
     equation_at,
     equation_has_sizes,
     inner_jaxprs,
 )
-from estimatorkit.runtime.interpreter.rules import function_of
+from estimatorkit.runtime.interpreter.rules import function_of, words_of
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD
 
 SMALL = 1 << 12
@@ -197,9 +195,8 @@ class Template:
         return len(self.slots) - 1
 
     def _constant(self, value: Any, dtype: Any) -> int:
-        if jax.dtypes.issubdtype(dtype, jax.dtypes.extended):
-            raise NotInterpretable("a constant random key")
-        at = self._slot(np.asarray(value, dtype))
+        words = words_of(value)
+        at = self._slot(np.asarray(words, dtype if words is value else words.dtype))
         self._constants.add(at)
         return at
 
@@ -307,7 +304,7 @@ def _jaxpr_tests(jaxpr: Any) -> bool:
 
 _CALLS = frozenset(
     {"jit", "pjit", "closed_call", "core_call", "call", "custom_jvp_call", "custom_vjp_call"}
-    | {"remat", "remat2", "checkpoint"}
+    | {"remat", "remat2", "checkpoint", "custom_vmap_call"}
 )
 
 
@@ -315,5 +312,6 @@ def called_function(source: Any) -> ClosedJaxpr | None:
     """The function that an equation calls with its operands; None if it is none."""
     if source.primitive.name not in _CALLS:
         return None
-    inner = source.params.get("call_jaxpr", source.params.get("jaxpr"))
+    parameters = source.params
+    (inner,) = (parameters[key] for key in ("call_jaxpr", "jaxpr", "call") if key in parameters)
     return inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ())

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.interpreter.equations import Equation, Function
+from estimatorkit.runtime.interpreter.equations import Aval, Equation, Function
 
 Rule: TypeAlias = Callable[[Equation], Function]
 
@@ -52,7 +52,74 @@ def function_of(equation: Equation) -> Function:
         NotInterpretable: only XLA can run it.
     """
     found = _rules.get(equation.name)
-    return compiled(equation) if found is None else found(equation)
+    if found is None:
+        return compiled(equation)
+    if equation.name not in _OF_WORDS and has_keys(equation):
+        return _of_elements(found, equation)
+    return found(equation)
+
+
+_OF_WORDS = frozenset(
+    {"cond", "guard", "scan", "while", "random_bits", "random_clone", "random_fold_in"}
+    | {"random_seed", "random_split"}
+)
+"""Primitives whose rules get the words of random keys; those of others get each as an element."""
+
+
+def has_keys(equation: Equation) -> bool:
+    """Whether random keys are among the operands or results."""
+    source = equation.source
+    return any(is_key(each.aval) for each in (*source.invars, *source.outvars))
+
+
+def is_key(aval: Any) -> bool:
+    """Whether an abstract value is one of random keys."""
+    dtype = getattr(aval, "dtype", None)
+    return not isinstance(dtype, np.dtype) and hasattr(dtype, "_impl")
+
+
+def _of_elements(function: Rule, equation: Equation) -> Function:
+    """A rule that rearranges or compares elements, for random keys."""
+    if equation.name == "eq":
+        return lambda one, other: (one == other).all(-1)
+    if equation.name == "ne":
+        return lambda one, other: (one != other).any(-1)
+
+    def seen(given: Aval, aval: Any) -> Aval:
+        return Aval(given.shape[:-1], _element(given.shape[-1])) if is_key(aval) else given
+
+    source = equation.source
+    avals = [[each.aval for each in side] for side in (source.invars, source.outvars)]
+    inputs, outputs = (
+        list(map(seen, given, those))
+        for given, those in zip((equation.inputs, equation.outputs), avals, strict=True)
+    )
+    compute = function(equation._replace(inputs=inputs, outputs=outputs))
+    several = source.primitive.multiple_results
+
+    def run(*operands: Any) -> Any:
+        results = compute(*map(_to_elements, operands, inputs))
+        if several:
+            return list(map(_to_words, results, outputs))
+        return _to_words(results, outputs[0])
+
+    return run
+
+
+def _element(words: int) -> Any:
+    return np.dtype((np.void, 4 * words))
+
+
+def _to_elements(array: Any, aval: Aval) -> Any:
+    if aval.dtype.type is not np.void:
+        return array
+    return np.ascontiguousarray(array).view(aval.dtype).reshape(aval.shape)
+
+
+def _to_words(array: Any, aval: Aval) -> Any:
+    if aval.dtype.type is not np.void:
+        return array
+    return np.ascontiguousarray(array).reshape(*aval.shape, 1).view(np.uint32)
 
 
 def has_rule(name: str) -> bool:
@@ -98,7 +165,17 @@ def compiled(equation: Equation) -> Function:
     primitive, parameters = equation.source.primitive, equation.params
     bound = primitive.get_bind_params(parameters)
     several = primitive.multiple_results
-    call = jax.jit(lambda *operands: primitive.bind(*operands, **bound))
+    impls = [getattr(each.aval.dtype, "_impl", None) for each in equation.source.invars]
+
+    def bind(*operands: Any) -> Any:
+        given = [
+            operand if impl is None else jax.random.wrap_key_data(operand, impl=impl)
+            for operand, impl in zip(operands, impls, strict=True)
+        ]
+        results = primitive.bind(*given, **bound)
+        return jax.tree.map(words_of, results, is_leaf=lambda each: is_key(each))
+
+    call = jax.jit(bind)
 
     def run(*operands: Any) -> Any:
         with x64():
@@ -106,3 +183,8 @@ def compiled(equation: Equation) -> Function:
         return [np.asarray(each) for each in results] if several else np.asarray(results)
 
     return run
+
+
+def words_of(array: Any) -> Any:
+    """An array; of random keys, their words."""
+    return jax.random.key_data(array) if is_key(array) else array
