@@ -98,10 +98,8 @@ def symbolic_trace(
     symbols: dict[int, Size] = {}
     operation = segment.ops[0].graph.get_operation_by_name
     traced = [tensor for tensor in segment.inputs if tensor not in static_values]
-    given = [
-        _spec(value, tensor.shape, sizes, symbols)
-        for value, tensor in zip(inputs, traced, strict=True)
-    ]
+    spec = partial(_spec, sizes=sizes, symbols=symbols)
+    given = [spec(value, tensor.shape) for value, tensor in zip(inputs, traced, strict=True)]
     shapes = [operation(name).attrs.get("shape") for name in state_names(segment)]
     variables = [
         jax.tree.map(partial(spec, static=shape), value)
