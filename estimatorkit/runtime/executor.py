@@ -217,8 +217,7 @@ class CompiledSegment:
                     program = self._interpreter.interpretation(static, inputs, given)
                     if state.executor == "auto" and not program.is_cheap:
                         raise NotInterpretable("XLA compiles it in less time")
-                ask = watch.iterations if watch else None
-                outputs, changed, faults = program(inputs, given, ask)
+                outputs, changed, faults = program(inputs, given, watch)
             if faults and self._overwritten and self._error(faults[0]) is not None:
                 changed = self._without_overwritten(changed)
         finally:

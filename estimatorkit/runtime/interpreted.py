@@ -22,7 +22,7 @@ import numpy as np
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
-from estimatorkit.runtime.interpreter.control import Ask, Faulted, cancellable_by
+from estimatorkit.runtime.interpreter.control import Faulted, cancellable_by
 from estimatorkit.runtime.interpreter.cost import Meter, compilation_seconds, metered
 from estimatorkit.runtime.interpreter.equations import NotInterpretable
 from estimatorkit.runtime.interpreter.table import Program, Template, program_of
@@ -30,6 +30,7 @@ from estimatorkit.runtime.lower import segment_function
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.resource_store import finished
 from estimatorkit.runtime.symbolic import UNTRACEABLE, symbolic_trace
+from estimatorkit.runtime.xla.cancellation import LoopWatch
 from estimatorkit.runtime.xla.faults import Sites
 
 START = 0.1
@@ -129,14 +130,14 @@ class Interpretation:
         return self._program.seconds < ENOUGH * self._compiled_in
 
     def __call__(
-        self, inputs: Sequence[Any], state: Sequence[Any], ask: Ask | None = None
+        self, inputs: Sequence[Any], state: Sequence[Any], watch: LoopWatch | None = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
         """Runs the segment.
 
         Args:
             inputs: the values of its inputs.
             state: those of its state, in the order of `state_names`.
-            ask: see `cancellable_by`.
+            watch: ends its loops.
 
         Returns:
             The outputs, the new state and the faults, as an executable does.
@@ -144,7 +145,7 @@ class Interpretation:
         arguments = [np.asarray(finished(each)) for each in (*inputs, *state)]
         is_large = self._program.largest_product > LARGE_PRODUCT
         threads = nullcontext() if is_large else one_thread()
-        with threads, np.errstate(all="ignore"), cancellable_by(ask), metered(self._meter):
+        with threads, np.errstate(all="ignore"), cancellable_by(watch), metered(self._meter):
             try:
                 results = self._program(*arguments)
                 outputs, changed = jax.tree.unflatten(self._tree, results)

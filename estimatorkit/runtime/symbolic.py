@@ -105,14 +105,15 @@ def symbolic_trace(
     symbols: dict[int, Size] = {}
     operation = segment.ops[0].graph.get_operation_by_name
     traced = [tensor for tensor in segment.inputs if tensor not in static_values]
+    spec = partial(_spec, sizes=sizes, symbols=symbols)
     given = [
-        _spec(value, None if known else tensor.shape, sizes, symbols)
+        spec(value, None if known else tensor.shape)
         for value, tensor in zip(inputs, traced, strict=True)
     ]
     names = [] if known else state_names(segment)
     shapes = [operation(name).attrs.get("shape") for name in names] or [None] * len(state)
     variables = [
-        jax.tree.map(partial(_spec, static=shape, sizes=sizes, symbols=symbols), value)
+        jax.tree.map(partial(spec, static=shape), value)
         for value, shape in zip(state, shapes, strict=True)
     ]
     sites = Sites()
