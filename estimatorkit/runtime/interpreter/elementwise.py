@@ -124,6 +124,8 @@ def chosen_by_bits(dtype: Any) -> Function:
     kind = f"i{dtype.itemsize}"
 
     def run(which: Any, no: Any, yes: Any) -> Any:
+        if not any(which.strides):  # one boolean
+            return yes if which.item(0) else no
         mask = which.astype(kind)
         np.negative(mask, mask)
         first = no.view(kind)
@@ -141,6 +143,8 @@ def _select(equation: Equation) -> Function:
     cases = len(equation.inputs) - 1
     if cases == 1:
         return lambda _, only: only
+    if not given.shape:
+        return lambda which, *operands: operands[min(max(int(which), 0), cases - 1)]
     if given.dtype == np.bool_:
         kind = equation.result.dtype.kind
         if given.shape == shape and equation.result.size >= MANY and kind in "fiu":
