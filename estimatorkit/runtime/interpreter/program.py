@@ -239,8 +239,8 @@ class Template:
         """The results of an equation of constants; None if it is to run each time."""
         if not takes or not self._constants.issuperset(takes):
             return None
-        if has_effect(source) or equation_has_sizes(source):
-            return None
+        if has_effect(source) or equation_has_sizes(source) or inner_jaxprs(source):
+            return None  # a loop may take any number of steps
         equation = equation_at(source, self._none)
         if any(aval.size > SMALL for aval in equation.outputs):
             return None
