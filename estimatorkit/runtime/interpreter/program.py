@@ -25,6 +25,7 @@ from estimatorkit.runtime.interpreter.equations import (
     equation_has_sizes,
     inner_jaxprs,
 )
+from estimatorkit.runtime.interpreter.floats import as_xla
 from estimatorkit.runtime.interpreter.rules import function_of, words_of
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD
 
@@ -244,7 +245,7 @@ class Template:
         equation = equation_at(source, self._none)
         if any(aval.size > SMALL for aval in equation.outputs):
             return None
-        with np.errstate(all="ignore"):
+        with as_xla():
             found = function_of(equation)(*[self.slots[at] for at in takes])
         results = found if source.primitive.multiple_results else [found]
         return [self._constant(each, each.dtype) for each in results]
