@@ -16,7 +16,9 @@ import dis
 import math
 import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeAlias
@@ -29,6 +31,30 @@ Terms: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]
 LEAST = 2
 """The least number a symbol stands for: arrays with 1 row broadcast, and those with none are
 special to many kernels."""
+
+
+_refusing: ContextVar[bool] = ContextVar("refusing", default=False)
+_shown: ContextVar[Sequence[int] | None] = ContextVar("shown", default=None)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """A context manager in which no size becomes a number: what is computed is to hold for all."""
+    token = _refusing.set(True)
+    try:
+        yield
+    finally:
+        _refusing.reset(token)
+
+
+@contextmanager
+def shown(values: Sequence[int]) -> Iterator[None]:
+    """A context manager in which sizes are written as numbers, given the values of the atoms."""
+    token = _shown.set(values)
+    try:
+        yield
+    finally:
+        _shown.reset(token)
 
 
 class _Atom(NamedTuple):
@@ -362,7 +388,15 @@ class Size:
     def __bool__(self) -> bool:
         return not self._ask(self._terms, "==")
 
+    def __index__(self) -> int:
+        frame = sys._getframe(1)
+        if frame.f_code.co_name in _PROBES and _is_of_jax(frame):
+            raise TypeError("a size is no constant")
+        return int(self)
+
     def __int__(self) -> int:
+        if _refusing.get():
+            raise TypeError("a size is not one number")
         number = self._sizes.number(self._terms)
         self._ask(_added(self._terms, (((), -number),)), "==")  # from now on
         return number
@@ -380,7 +414,8 @@ class Size:
         return self.dimension_as_value()
 
     def __repr__(self) -> str:
-        return self._sizes.text(self._terms)
+        values = _shown.get()
+        return self._sizes.text(self._terms) if values is None else str(self.at(values))
 
 
 def _is_of_keys(frame: FrameType) -> bool:
@@ -393,10 +428,17 @@ def _is_of_keys(frame: FrameType) -> bool:
     code = frame.f_code
     if code.co_name == "__eq__":
         return True
-    if not str(frame.f_globals.get("__name__")).startswith("jax."):
+    if not _is_of_jax(frame):
         return False
     return _instructions(code)[frame.f_lasti] not in _COMPARISONS
 
+
+def _is_of_jax(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith("jax.")
+
+
+_PROBES = frozenset({"is_constant_dim", "_canonicalize_dimension"})
+"""JAX's functions that call `__index__` to find out whether a dimension is a number."""
 
 _COMPARISONS = frozenset(dis.opmap[name] for name in ("COMPARE_OP", "CONTAINS_OP"))
 

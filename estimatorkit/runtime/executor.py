@@ -108,9 +108,8 @@ class CompiledSegment:
         executable = self._executables.get(key)
         if executable is None:
             with self._compiling:  # equal shapes wait for one compilation
-                executable = self._executables.get(key) or self._first(static, inputs)
-                results, executable = self._run(executable, inputs, static)
-                self._keep(key, executable)
+                results, executor = self._run(self._executables.get(key), inputs, static)
+                self._keep(key, executor)
         else:
             results, executor = self._run(executable, inputs, static)
             if executor is not executable or self._state.most_executables is not None:
@@ -145,38 +144,30 @@ class CompiledSegment:
             while most is not None and len(self._executables) > most:
                 self._executables.popitem(last=False)
 
-    def _first(self, static: dict[Tensor, Any], inputs: list[Any]) -> Executor:
-        """What runs a set of shapes for the first time."""
-        state = self._state
-        if state.executor != "xla" and is_cpu(self._device):
-            with self._context():
-                with state.lock:
-                    taken = state.take(state_names(self.segment))
-                found = self._interpreter.interpretation(static, inputs, taken)
-            if found is not None and (found.is_cheap or state.executor == "interpret"):
-                return found
-        return self._compile(static)
-
     def _run(
-        self, executor: Executor, inputs: list[Any], static: dict[Tensor, Any]
+        self, executor: Executor | None, inputs: list[Any], static: dict[Tensor, Any]
     ) -> tuple[Any, Executor]:
         """Runs the segment; others use the state meanwhile.
 
+        Args:
+            executor: what runs these shapes; None if nothing has.
+            inputs, static: the values of its inputs.
+
         Returns:
             The outputs, the new values of variables, and the vector of faults (see `faults`), if
-            there are tests; and what ran these shapes, and is to run them next time.
+            there are tests; and what is to run these shapes next time.
         """
-        if not isinstance(executor, Interpretation):
-            return self._call(executor, inputs), executor
-        if self._state.executor == "auto":
-            executable = executor.executable(partial(self._compile_ahead, static, inputs))
-            if executable is not None:
-                return self._call(executable, inputs), executable
-        try:
-            return self._interpret(executor, inputs), executor
-        except NotInterpretable:
-            executable = self._compile(static)
-            return self._call(executable, inputs), executable
+        mode = self._state.executor
+        if executor is None and (mode == "xla" or not is_cpu(self._device)):
+            executor = self._compile(static)
+        elif isinstance(executor, Interpretation) and mode == "auto":
+            executor = executor.executable(self._compile_ahead) or executor
+        if executor is None or isinstance(executor, Interpretation):
+            try:
+                return self._interpret(executor, inputs, static)
+            except NotInterpretable:
+                executor = self._compile(static)
+        return self._call(executor, inputs), executor
 
     def _call(self, executable: Callable[..., Any], inputs: list[Any]) -> Any:
         """The results of an executable."""
@@ -205,8 +196,14 @@ class CompiledSegment:
                 state.held.end(access, kept, changed)
         return outputs, changed, faults
 
-    def _interpret(self, program: Interpretation, inputs: list[Any]) -> Any:
-        """Runs the segment in NumPy."""
+    def _interpret(
+        self, program: Interpretation | None, inputs: list[Any], static: dict[Tensor, Any]
+    ) -> tuple[Any, Interpretation]:
+        """Runs the segment in NumPy; returns its results, and the program.
+
+        Raises:
+            NotInterpretable: XLA is to run it.
+        """
         state, access = self._state, self._access
         changed = None
         begun = state.held.begin(access, state.take, state.raise_if_cancelled, in_numpy=True)
@@ -216,13 +213,16 @@ class CompiledSegment:
             given = [named[name] for name in state_names(self.segment)]
             watch = LoopWatch(state.cancellation.check_of_thread()) if self._may_not_end else None
             with self._context(), watch.running() if watch else nullcontext():
-                ask = watch.iterations if watch else None
-                outputs, changed, faults = program(inputs, given, ask)
+                if program is None:
+                    program = self._interpreter.interpretation(static, inputs, given)
+                    if state.executor == "auto" and not program.is_cheap:
+                        raise NotInterpretable("XLA compiles it in less time")
+                outputs, changed, faults = program(inputs, given, watch)
             if faults and self._overwritten and self._error(faults[0]) is not None:
                 changed = self._without_overwritten(changed)
         finally:
             state.held.end(access, kept, changed, in_numpy=True)
-        return outputs, changed, faults
+        return (outputs, changed, faults), program
 
     def _without_overwritten(self, changed: Sequence[Any]) -> list[Any]:
         """The new values of variables after a fault."""
@@ -260,16 +260,18 @@ class CompiledSegment:
                 with self._state.lock:
                     result = self._state.values.get(self._access.changed[-1])
 
-    def _compile_ahead(self, static: dict[Tensor, Any], inputs: list[Any]) -> Callable[..., Any]:
-        """Compiles for inputs before a call."""
-        state, access = self._state, self._access
+    def _compile_ahead(
+        self, static: dict[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]
+    ) -> Callable[..., Any]:
+        """Compiles before a call, for the types of inputs and state."""
         executable = self._compile(static)
+        named = dict(zip(state_names(self.segment), state, strict=True))
+        kept, donated = (
+            [named[name] for name in names] for names in (self._access.kept, self._access.donated)
+        )
+        number = [np.int32(0)] if self._may_not_end else []
         with self._context():
-            with state.lock:
-                kept, donated = state.take(access.kept), state.take(access.donated)
-            specs = jax.tree.map(jax.typeof, (inputs, kept, donated))
-            number = [np.int32(0)] if self._may_not_end else []
-            executable.lower(*specs, *number).compile()
+            executable.lower(list(inputs), kept, donated, *number).compile()
         return executable
 
     def _compile(self, static: dict[Tensor, Any]) -> Any:

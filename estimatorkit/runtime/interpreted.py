@@ -22,14 +22,15 @@ import numpy as np
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
-from estimatorkit.runtime.interpreter.control import Ask, Faulted, cancellable_by
+from estimatorkit.runtime.interpreter.control import Faulted, cancellable_by
 from estimatorkit.runtime.interpreter.cost import Meter, compilation_seconds, metered
 from estimatorkit.runtime.interpreter.equations import NotInterpretable
 from estimatorkit.runtime.interpreter.table import Program, Template, program_of
 from estimatorkit.runtime.lower import segment_function
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.resource_store import finished
-from estimatorkit.runtime.symbolic import symbolic_trace
+from estimatorkit.runtime.symbolic import UNTRACEABLE, symbolic_trace
+from estimatorkit.runtime.xla.cancellation import LoopWatch
 from estimatorkit.runtime.xla.faults import Sites
 
 START = 0.1
@@ -56,29 +57,31 @@ class SegmentInterpreter:
 
     def interpretation(
         self, static: Mapping[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]
-    ) -> Interpretation | None:
-        """The segment for one set of shapes; None if only XLA can run it.
+    ) -> Interpretation:
+        """The segment for one set of shapes.
 
         Args:
             static: the values of its static inputs.
             inputs: those of the others.
             state: the values of its state, in the order of `state_names`.
+
+        Raises:
+            NotInterpretable: only XLA can run it.
         """
         if not all(isinstance(each, _ARRAYS) for each in (*inputs, *state)):
-            return None  # of several devices
+            raise NotInterpretable("values of several devices")
         avals = tuple([jax.typeof(each) for each in values] for values in (inputs, state))
         key = tuple((value.tobytes(), value.shape) for value in static.values())
         traces = self._traces.setdefault(key, [])
-        try:
-            for trace in traces:
-                if (program := trace.program(avals)) is not None:
-                    return Interpretation(self, trace, program, static, avals)
-            trace = _Trace(self.segment, static, avals)
-            traces.append(trace)
-            program = trace.program(avals)
-        except NotInterpretable:
-            return None
-        return program and Interpretation(self, trace, program, static, avals)
+        for trace in traces:
+            if (program := trace.program(avals)) is not None:
+                return Interpretation(self, trace, program, static, avals)
+        trace = _Trace(self.segment, static, avals)
+        traces.append(trace)
+        program = trace.program(avals)
+        if program is None:
+            raise NotInterpretable("a trace that is not valid for its own shapes")
+        return Interpretation(self, trace, program, static, avals)
 
 
 class _Trace:
@@ -88,7 +91,10 @@ class _Trace:
         self, segment: Segment, static: Mapping[Tensor, Any], avals: Sequence[Any]
     ) -> None:
         inputs, state = avals
-        self._trace = symbolic_trace(segment, static, inputs, state)
+        try:
+            self._trace = symbolic_trace(segment, static, inputs, state)
+        except UNTRACEABLE:
+            self._trace = symbolic_trace(segment, static, inputs, state, known=True)
         self._template = Template(self._trace.jaxpr)
         self.results = self._trace.results
         self.compiled_in = compilation_seconds(self._trace.jaxpr.jaxpr)
@@ -124,14 +130,14 @@ class Interpretation:
         return self._program.seconds < ENOUGH * self._compiled_in
 
     def __call__(
-        self, inputs: Sequence[Any], state: Sequence[Any], ask: Ask | None = None
+        self, inputs: Sequence[Any], state: Sequence[Any], watch: LoopWatch | None = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
         """Runs the segment.
 
         Args:
             inputs: the values of its inputs.
             state: those of its state, in the order of `state_names`.
-            ask: see `cancellable_by`.
+            watch: ends its loops.
 
         Returns:
             The outputs, the new state and the faults, as an executable does.
@@ -139,7 +145,7 @@ class Interpretation:
         arguments = [np.asarray(finished(each)) for each in (*inputs, *state)]
         is_large = self._program.largest_product > LARGE_PRODUCT
         threads = nullcontext() if is_large else one_thread()
-        with threads, np.errstate(all="ignore"), cancellable_by(ask), metered(self._meter):
+        with threads, np.errstate(all="ignore"), cancellable_by(watch), metered(self._meter):
             try:
                 results = self._program(*arguments)
                 outputs, changed = jax.tree.unflatten(self._tree, results)
@@ -161,18 +167,21 @@ class Interpretation:
             self._tested = program_of(closed), jax.tree.structure(shapes)
         return self._tested
 
-    def executable(self, compile_ahead: Callable[[], Callable[..., Any]]) -> Any:
+    def executable(self, compile_ahead: Callable[..., Callable[..., Any]]) -> Any:
         """The executable, if it is to be used from now on; waits until it is compiled.
 
         Args:
-            compile_ahead: compiles it; called in a thread when it is time.
+            compile_ahead: compiles it, given the values of static inputs and the types of the other
+                inputs and of the state; called in a thread when it is time.
         """
         seconds = self._meter.seconds
         if self._compilation is None:
             if seconds < START * self._compiled_in:
                 return None
             context = contextvars.copy_context()
-            self._compilation = _compiler().submit(context.run, compile_ahead)
+            self._compilation = _compiler().submit(
+                context.run, compile_ahead, self._static, *self._avals
+            )
         return self._compilation.result() if seconds >= ENOUGH * self._compiled_in else None
 
 

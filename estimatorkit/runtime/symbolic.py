@@ -21,6 +21,7 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
+from estimatorkit.core.errors import OpError
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sizes import LEAST, Size, Sizes
 from estimatorkit.core.tensor import Tensor
@@ -30,6 +31,10 @@ from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.xla.faults import Sites
 from estimatorkit.runtime.xla.platforms import portable
 from estimatorkit.runtime.xla.sized_jaxprs import at_sizes
+
+
+UNTRACEABLE = (OpError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+"""What kernels and JAX raise if they need a number for a size and do not ask for it."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,7 @@ def symbolic_trace(
     static_values: Mapping[Tensor, Any],
     inputs: Sequence[Any],
     state: Sequence[Any],
+    known: bool = False,
 ) -> SymbolicTrace:
     """Traces a device segment for all sizes of its unknown dimensions.
 
@@ -89,20 +95,23 @@ def symbolic_trace(
         static_values: the values of its static inputs.
         inputs: its traced inputs in order, or their shapes and dtypes.
         state: the values of `state_names(segment)`, or their shapes and dtypes.
+        known: whether to trace for the shapes of this run only.
 
     Raises:
-        Exception: what a kernel or JAX raises if they cannot trace such dimensions; the segment is
-            then traced for each shape.
+        Exception: one of `UNTRACEABLE` if a kernel or JAX cannot trace such dimensions; the segment
+            is then traced for each shape.
     """
     sizes = Sizes()
     symbols: dict[int, Size] = {}
     operation = segment.ops[0].graph.get_operation_by_name
     traced = [tensor for tensor in segment.inputs if tensor not in static_values]
+    spec = partial(_spec, sizes=sizes, symbols=symbols)
     given = [
-        _spec(value, tensor.shape, sizes, symbols)
+        spec(value, None if known else tensor.shape)
         for value, tensor in zip(inputs, traced, strict=True)
     ]
-    shapes = [operation(name).attrs.get("shape") for name in state_names(segment)]
+    names = [] if known else state_names(segment)
+    shapes = [operation(name).attrs.get("shape") for name in names] or [None] * len(state)
     variables = [
         jax.tree.map(partial(spec, static=shape), value)
         for value, shape in zip(state, shapes, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.registry.op_def import Attrs, OpDef, Role
 from estimatorkit.core.registry.table import lookup
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
-from estimatorkit.core.sizes import decides, is_symbolic
+from estimatorkit.core.sizes import decides, is_symbolic, refusing
 from estimatorkit.core.tensor import Operation, Tensor
 
 _FOLD_LIMIT = 4096
@@ -49,7 +50,8 @@ def fold(
     try:
         if row.fault is not None and faults.first_fault(row.fault(inputs, attrs)) is not None:
             return None  # it raises when it runs
-        results = in_numpy(row, inputs, attrs, outputs)
+        with refusing() if sizes else nullcontext():
+            results = in_numpy(row, inputs, attrs, outputs)
     except _refusals(sizes):  # XLA has a value for it, or reports the error with the operation
         return None
     test = row.result_fault

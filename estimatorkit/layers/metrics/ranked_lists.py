@@ -76,7 +76,7 @@ def list_sums(
         weights: `(items,)`.
         module: `numpy` or `jax.numpy`.
     """
-    if not len(lists):
+    if not lists.shape[0]:
         return module.zeros(4, np.float64)
     valid = labels >= 0
     scores = module.where(scores == scores, scores, -np.inf)
@@ -85,7 +85,7 @@ def list_sums(
     labels = module.where(valid, labels, 0).astype(np.float64)
     weights = module.where(valid, weights[order], 0).astype(np.float64)
     of_list = _Segments.of(lists, module)
-    places = module.arange(len(lists))
+    places = module.arange(lists.shape[0])
     rank = places - of_list.start
     differs = (scores[1:] != scores[:-1]) | (valid[1:] != valid[:-1])
     new = (rank == 0) | module.concatenate([module.ones(1, bool), differs])

@@ -237,7 +237,9 @@ def _infer_squeeze(inputs: Any, attrs: Any) -> list[Spec]:
 
 register(
     "Squeeze",
-    lambda x, axis: jnp.squeeze(x, axis),
+    lambda x, axis: jnp.squeeze(
+        x, tuple(at for at, dim in enumerate(x.shape) if dim == 1) if axis is None else axis
+    ),
     moves=True,
     infer=_infer_squeeze,
     numpy_kernel=lambda x, axis: np.squeeze(x, axis),

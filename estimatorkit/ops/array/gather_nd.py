@@ -21,6 +21,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
+from estimatorkit.core.sizes import Size, traced_size
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array import indexing
@@ -52,13 +53,14 @@ def _rows_in_range(
             "index innermost dimension length must be <= params rank; saw: "
             f"{len(parts)} vs. {len(dims) - first}"
         )
-    sizes = [int(dim) for dim in dims[first : first + len(parts)]]
+    dims = [dim if isinstance(dim, Size) else int(dim) for dim in dims]
+    sizes = map(traced_size, dims[first : first + len(parts)])
     outside = [(part < 0) | (part >= size) for part, size in zip(parts, sizes, strict=True)]
     count = len(parts)  # the text keeps no part alive: sites outlive the tracing
-    whole = f"[{','.join(str(int(dim)) for dim in dims)}]"
 
     def text_of(index: tuple[int, ...], values: tuple[int, ...]) -> str:
         row = f"[{', '.join(map(str, values[:count]))}]"
+        whole = f"[{','.join(map(str, dims))}]"
         return text.format(at=at(index), value=row, bound=whole)
 
     bad = functools.reduce(operator.or_, outside)
@@ -87,7 +89,8 @@ def _gather_nd(params: Any, indices: Any, batch_dims: int, module: Any = jnp) ->
     params, indices = module.asarray(params), module.asarray(indices)
     depth = indices.shape[-1]
     places = tuple(
-        module.clip(indices[..., at], 0, max(params.shape[at] - 1, 0)) for at in range(depth)
+        module.clip(indices[..., at], 0, traced_size(max(params.shape[at] - 1, 0)))
+        for at in range(depth)
     )
     return (
         params[places]

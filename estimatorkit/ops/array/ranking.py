@@ -17,6 +17,7 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, fixed_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
+from estimatorkit.core.sizes import traced_size
 from estimatorkit.core.tensor import Tensor
 
 _SAMPLE = np.array([[3.0, 1.0, 5.0, 4.0], [0.5, 2.5, -1.0, 2.0]], np.float32)
@@ -123,7 +124,7 @@ def _in_top_k(predictions: Any, targets: Any, k: Any, module: Any = jnp) -> Any:
         )
     inside = (targets >= 0) & (targets < classes)
     chosen = module.take_along_axis(
-        predictions, module.clip(targets, 0, classes - 1)[:, None], axis=1
+        predictions, module.clip(targets, 0, traced_size(classes - 1))[:, None], axis=1
     )
     greater = module.sum(predictions > chosen, axis=1)
     finite = module.all(module.isfinite(predictions), axis=1)  # otherwise the result is false

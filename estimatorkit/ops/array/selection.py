@@ -284,10 +284,10 @@ def _searched(ordered: Any, values: Any, side: str, dtype: Any, module: Any = jn
     ordered, values = module.asarray(ordered), module.asarray(values)
     sequences = module.reshape(ordered, (math.prod(ordered.shape[:-1]), 1, ordered.shape[-1]))
     rows = module.reshape(values, (math.prod(values.shape[:-1]), values.shape[-1], 1))
-    if len(sequences) != len(rows):
+    if sequences.shape[0] != rows.shape[0]:
         raise ValueError(
             "Leading dim_size of both tensors must match: there are "
-            f"{len(sequences)} sequences and {len(rows)} rows of values"
+            f"{sequences.shape[0]} sequences and {rows.shape[0]} rows of values"
         )
     # NaN compares false: it comes last from the right, first from the left.
     compare = ~(rows < sequences) if side == "right" else sequences < rows

@@ -17,6 +17,7 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.faults import Fault, in_range, xp
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.sizes import traced_size
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.array import array, filling, joining
 
@@ -29,7 +30,7 @@ def _gather_tree(step_ids: Any, parent_ids: Any, lengths: Any, end_token: Any) -
         parents, valid = carried
         number, ids, before = row
         inside = (number < lengths)[:, None]
-        chosen = jnp.clip(parents, 0, beams - 1)
+        chosen = jnp.clip(parents, 0, traced_size(beams - 1))
         found = jnp.where(valid, jnp.take_along_axis(ids, chosen, 1), -1)
         after = jnp.where(inside, jnp.take_along_axis(before, chosen, 1), parents)
         still = valid & (after >= 0) & (after < beams)

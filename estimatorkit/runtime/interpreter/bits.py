@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.runtime.interpreter.equations import Equation, Function
@@ -106,7 +105,7 @@ def _bitcast(equation: Equation) -> Function:
 @arithmetic("reduce_precision")
 def _reduce_precision(equation: Equation) -> Function:
     exponent, mantissa = equation.params["exponent_bits"], equation.params["mantissa_bits"]
-    dtype, info = equation.result.dtype, jnp.finfo(equation.result.dtype)
+    dtype, info = equation.result.dtype, np.finfo(equation.result.dtype)
     if exponent >= info.nexp and mantissa >= info.nmant:
         return lambda x: x
     seen = _unsigned(dtype)

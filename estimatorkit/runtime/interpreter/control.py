@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,10 @@ from estimatorkit.runtime.interpreter.cost import spend
 from estimatorkit.runtime.interpreter.equations import Equation, Function, NotInterpretable
 from estimatorkit.runtime.interpreter.program import Program
 from estimatorkit.runtime.interpreter.rules import rule
-from estimatorkit.runtime.xla.cancellation import FIRST
+from estimatorkit.runtime.xla.cancellation import FIRST, LoopWatch
 from estimatorkit.runtime.xla.collected_faults import scan_counts
 
-Ask: TypeAlias = Callable[[int], int]
-"""See `LoopWatch.iterations`."""
-
-_ask: ContextVar[Ask | None] = ContextVar("ask", default=None)
+_watch: ContextVar[LoopWatch | None] = ContextVar("watch", default=None)
 
 
 class Faulted(Exception):
@@ -27,13 +24,13 @@ class Faulted(Exception):
 
 
 @contextmanager
-def cancellable_by(ask: Ask | None) -> Iterator[None]:
-    """A context manager in which `while` loops ask how many iterations to run; None: all."""
-    token = _ask.set(ask)
+def cancellable_by(watch: LoopWatch | None) -> Iterator[None]:
+    """A context manager in which a watch may end `while` loops."""
+    token = _watch.set(watch)
     try:
         yield
     finally:
-        _ask.reset(token)
+        _watch.reset(token)
 
 
 @rule("guard")
@@ -77,13 +74,13 @@ def _while(equation: Equation) -> Function:
         own, constants, values = operands[:split], operands[split:end], list(operands[end:])
         for at in owned:
             values[at] = np.array(values[at], order="C")
-        ask, done, end_of_turn = _ask.get(), 0, FIRST
+        watch, done, end_of_turn = _watch.get(), 0, FIRST
         while condition(*own, *values)[0]:
-            if done == end_of_turn and ask is not None:
-                more = ask(done)
-                if not more:
+            if watch is not None:
+                if done == end_of_turn:
+                    end_of_turn += watch.iterations(done)
+                if watch.is_over:
                     break
-                end_of_turn += more
             values = body(*constants, *values)
             done += 1
         spend(done * (condition.seconds + body.seconds))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -14,40 +16,56 @@ LONG = 128
 """Numbers from which float32 are added in float64: one after the other, the error grows."""
 
 
-def _along(equation: Equation, function: Function) -> Function:
-    """A function along an axis from its start, for an equation which may begin at the end."""
-    axis = equation.params["axis"]
+ROWS = 64
+"""Numbers that follow one of an axis from which rows are combined: NumPy goes along each column."""
+
+
+def _along(equation: Equation, ufunc: Any, dtype: Any) -> Function:
+    """A function that accumulates along an equation's axis, which may begin at the end."""
+    axis, shape = equation.params["axis"], equation.result.shape
+    before = (slice(None),) * axis
+    back = (*before, slice(None, None, -1))
+    by_rows = math.prod(shape[axis + 1 :]) >= ROWS
+    rows = [(*before, at) for at in range(shape[axis])]
+
+    def rowwise(x: Any) -> Any:
+        result = np.array(x, dtype)
+        for last, row in itertools.pairwise(rows):
+            ufunc(result[last], result[row], out=result[row])
+        return result
+
+    def plain(x: Any) -> Any:
+        return ufunc.accumulate(x, axis, dtype)
+
+    function = rowwise if by_rows else plain
     if not equation.params["reverse"]:
-        return lambda x: function(x, axis)
-    back = (*[slice(None)] * axis, slice(None, None, -1))
-    return lambda x: function(x[back], axis)[back]
+        return function
+    return lambda x: function(x[back])[back]
 
 
 @arithmetic("cumsum")
 def _cumsum(equation: Equation) -> Function:
     shape, dtype = equation.result
     if dtype != np.float32 or shape[equation.params["axis"]] < LONG:
-        zero = dtype.type(0)
-        return _along(equation, lambda x, axis: np.add.accumulate(x, axis, dtype) + zero)
-    summed = _along(equation, lambda x, axis: np.add.accumulate(x, axis, np.float64))
-    return lambda x: summed(x).astype(dtype)
+        summed, zero = _along(equation, np.add, dtype), dtype.type(0)
+        return lambda x: summed(x) + zero  # XLA begins with 0: never -0
+    wide = _along(equation, np.add, np.float64)
+    return lambda x: wide(x).astype(dtype) + dtype.type(0)
 
 
 @arithmetic("cumprod")
 def _cumprod(equation: Equation) -> Function:
-    dtype = equation.result.dtype
-    return _along(equation, lambda x, axis: np.multiply.accumulate(x, axis, dtype))
+    return _along(equation, np.multiply, equation.result.dtype)
 
 
 @arithmetic("cummax", "cummin")
 def _cumulative_extreme(equation: Equation) -> Function:
-    larger = equation.name == "cummax"
-    function: Any = np.maximum.accumulate if larger else np.minimum.accumulate
-    return of_extremes(larger, equation.result.dtype, _along(equation, function))
+    larger, dtype = equation.name == "cummax", equation.result.dtype
+    return of_extremes(larger, dtype, _along(equation, np.maximum if larger else np.minimum, None))
 
 
 @arithmetic("cumlogsumexp")
 def _cumlogsumexp(equation: Equation) -> Function:
     if equation.result.dtype.kind == "c":
         return compiled(equation)
-    return _along(equation, np.logaddexp.accumulate)
+    return _along(equation, np.logaddexp, equation.result.dtype)

@@ -114,6 +114,27 @@ def _nextafter(equation: Equation) -> Function:
     return lambda x, y: np.where(x == y, y, np.nextafter(x, y))  # of zeros, the second
 
 
+MANY = 1 << 12
+"""Elements from which numbers are chosen by operations of their bits: NumPy's `where` branches, and
+takes 10 times as long for half a million where neither case prevails."""
+
+
+def chosen_by_bits(dtype: Any) -> Function:
+    """A function of booleans and two arrays of numbers, all of one shape, like `select_n`."""
+    kind = f"i{dtype.itemsize}"
+
+    def run(which: Any, no: Any, yes: Any) -> Any:
+        mask = which.astype(kind)
+        np.negative(mask, mask)
+        first = no.view(kind)
+        bits = first ^ yes.view(kind)
+        bits &= mask
+        bits ^= first
+        return bits.view(dtype)
+
+    return run
+
+
 @rule("select_n")
 def _select(equation: Equation) -> Function:
     given, shape = equation.inputs[0], equation.result.shape
@@ -121,6 +142,9 @@ def _select(equation: Equation) -> Function:
     if cases == 1:
         return lambda _, only: only
     if given.dtype == np.bool_:
+        kind = equation.result.dtype.kind
+        if given.shape == shape and equation.result.size >= MANY and kind in "fiu":
+            return chosen_by_bits(equation.result.dtype)
         return lambda which, no, yes: np.where(which, yes, no)
 
     def choose(which: Any, *operands: Any) -> Any:

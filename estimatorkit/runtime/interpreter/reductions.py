@@ -27,13 +27,14 @@ def summed(axes: tuple[int, ...], shape: Sequence[int], dtype: Any) -> Function:
     """A function that adds elements of arrays of a shape, over axes."""
     if not axes:
         return lambda x: x
-    zero = dtype.type(0)
+    reduce: Any = np.add.reduce
+    kind = None if dtype.kind in "fc" else dtype
 
     def add(x: Any) -> Any:
-        return np.add.reduce(x, axis=axes, dtype=dtype) + zero  # XLA begins with 0: never -0
+        return reduce(x, axes, kind, None, False, 0)  # XLA begins with 0: never -0
 
     if dtype.kind in "iu":
-        return lambda x: np.add.reduce(x, axis=axes, dtype=dtype)
+        return add
     count = math.prod(shape[axis] for axis in axes)
     first, last = min(axes), max(axes)
     neighbours = last - first + 1 == len(axes)
@@ -48,11 +49,11 @@ def summed(axes: tuple[int, ...], shape: Sequence[int], dtype: Any) -> Function:
 
     def in_parts(x: Any) -> Any:
         rows = x.reshape(merged)
-        sums = np.add.reduce(rows[head].reshape(split), axis=first + 1)
-        total = np.add.reduce(sums, axis=first)
+        sums = reduce(rows[head].reshape(split), first + 1)
+        total = reduce(sums, first, None, None, False, 0)
         if whole * part < count:
-            total += np.add.reduce(rows[tail], axis=first)
-        return total + zero
+            total += reduce(rows[tail], first)
+        return total
 
     return in_parts
 

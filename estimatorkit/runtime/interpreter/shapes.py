@@ -104,9 +104,7 @@ def _split(equation: Equation) -> Function:
     axis, sizes = equation.params["axis"], equation.params["sizes"]
     ends = np.cumsum(sizes).tolist()
     before = (slice(None),) * axis
-    parts = [
-        (*before, slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)
-    ]
+    parts = [(*before, slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
     return lambda x: [x[part] for part in parts]
 
 

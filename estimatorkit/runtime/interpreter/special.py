@@ -6,7 +6,7 @@ Where SciPy and XLA disagree, outside the domain of a function, XLA computes.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,18 +28,125 @@ def _of_scipy(primitive: str, name: str) -> None:
 
 for _primitive, _name in {
     "bessel_i0e": "i0e",
-    "erf": "erf",
     "erfc": "erfc",
 }.items():
     _of_scipy(_primitive, _name)
 
 
-@arithmetic("bessel_i1e", "erf_inv")
-def _odd(equation: Equation) -> Function:
-    from scipy.special import erfinv, i1e
+@arithmetic("bessel_i1e")
+def _bessel_i1e(equation: Equation) -> Function:
+    from scipy.special import i1e
 
-    function = erfinv if equation.name == "erf_inv" else i1e
-    return lambda x: np.copysign(function(x), x)  # SciPy's may lose the sign of a zero
+    return lambda x: np.copysign(i1e(x), x)  # SciPy's loses the sign of a zero
+
+
+def _polynomial(coefficients: Sequence[float]) -> Function:
+    """A function that evaluates a polynomial of float32, highest power first."""
+    first, *rest = map(np.float32, coefficients)
+
+    def run(x: Any) -> Any:
+        value = np.multiply(x, first)
+        for each in rest[:-1]:
+            value += each
+            value *= x
+        value += rest[-1]
+        return value
+
+    return run
+
+
+_ERF = (
+    _polynomial(
+        [
+            2.2905065861350646e-4,
+            3.4082910107109506e-3,
+            5.0955695062380861e-2,
+            1.8520832239976145e-1,
+            1.128379143519084,
+        ]
+    ),
+    _polynomial(
+        [
+            -1.1791602954361697e-7,
+            2.3547966471313185e-5,
+            1.0179625278914885e-3,
+            1.4070470171167667e-2,
+            1.1098505178285362e-1,
+            4.9746925110067538e-1,
+            1.0,
+        ]
+    ),
+)
+_ERF_LIMIT = np.float32(3.832506856900711)
+
+
+@arithmetic("erf")
+def _erf(equation: Equation) -> Function:
+    from scipy.special import erf
+
+    if equation.result.dtype != np.float32:
+        return erf
+    above, below = _ERF  # XLA's; SciPy's takes 3 times as long
+
+    def run(x: Any) -> Any:
+        x = np.clip(x, -_ERF_LIMIT, _ERF_LIMIT)
+        square = np.square(x)
+        return x * above(square) / below(square)
+
+    return run
+
+
+_ERF_INV = (
+    _polynomial(
+        [
+            2.81022636e-08,
+            3.43273939e-07,
+            -3.5233877e-06,
+            -4.39150654e-06,
+            0.00021858087,
+            -0.00125372503,
+            -0.00417768164,
+            0.246640727,
+            1.50140941,
+        ]
+    ),
+    _polynomial(
+        [
+            -0.000200214257,
+            0.000100950558,
+            0.00134934322,
+            -0.00367342844,
+            0.00573950773,
+            -0.0076224613,
+            0.00943887047,
+            1.00167406,
+            2.83297682,
+        ]
+    ),
+)
+
+
+@arithmetic("erf_inv")
+def _erf_inv(equation: Equation) -> Function:
+    """Giles, Approximating the erfinv function, 2012, as XLA; SciPy's takes 3 times as long."""
+    from scipy.special import erfinv
+
+    shape, dtype = equation.result
+    if dtype != np.float32 or not shape:
+        return lambda x: np.copysign(erfinv(x), x)  # SciPy's loses the sign of a zero
+    central, tail = _ERF_INV
+
+    def run(x: Any) -> Any:
+        w = -np.log1p(-np.square(x))
+        factor = central(w - np.float32(2.5))
+        far = w >= 5
+        if far.any():
+            at = np.nonzero(far)
+            factor[at] = tail(np.sqrt(w[at]) - 3)
+            factor[np.abs(x) == 1] = np.inf
+        return x * factor
+
+    return run
 
 
 @arithmetic("lgamma")

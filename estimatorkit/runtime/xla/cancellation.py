@@ -110,6 +110,11 @@ class LoopWatch:
         self._error: BaseException | None = None
         self._asked = time.perf_counter()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the call has been cancelled: its loops end."""
+        return self._error is not None
+
     @contextmanager
     def running(self) -> Iterator[None]:
         """A context manager for the call and the wait for its results; raises what cancelled it.

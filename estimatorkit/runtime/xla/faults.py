@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.faults import MOST_VALUES, Fault, fault_error, first_fault, known, message
+from estimatorkit.core.sizes import Size, shown
 from estimatorkit.core.tensor import Operation
 
 LENGTH = 2 + 2 * MOST_VALUES
@@ -49,15 +50,25 @@ class Sites:
         self._found.append((op, fault._replace(bad=shape, values=values)))
         return len(self._found)
 
-    def error(self, vector: Any) -> InvalidArgumentError | None:
-        """The error that an executable's vector stands for; None if there is no fault."""
+    def error(self, vector: Any, sizes: Sequence[int] | None = None) -> InvalidArgumentError | None:
+        """The error that an executable's vector stands for; None if there is no fault.
+
+        Args:
+            vector: the vector.
+            sizes: the values of the atoms (`core.sizes`) if the segment was traced for all sizes.
+        """
         words = np.asarray(vector)
         if not words[0]:
             return None
         op, fault = self._found[words[0] - 1]
+        if sizes is not None:
+            shape = [dim.at(sizes) if isinstance(dim, Size) else dim for dim in fault.bad.shape]
+            fault = fault._replace(bad=np.broadcast_to(False, shape))
         pairs = words[2:].reshape(-1, 2).tolist()
         values = [(high << 32) | (low & 0xFFFFFFFF) for low, high in pairs]
-        return fault_error(op, message(fault, int(words[1]), values[: len(fault.values)]))
+        with nullcontext() if sizes is None else shown(sizes):
+            text = message(fault, int(words[1]), values[: len(fault.values)])
+        return fault_error(op, text)
 
 
 Mark: TypeAlias = tuple[Sequence[Any], int]

@@ -184,3 +184,19 @@ def test_rules_compute_in_float32_what_xla_does():
     check(
         [lambda x: lax.exp(lax.exp(x)), lambda x: jax.nn.gelu(x), jax.nn.softplus], x, tolerance=4
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_error_functions_of_many_numbers(dtype):
+    x = np.concatenate([np.linspace(-6, 6, 5001), values(np.float64)]).astype(dtype)
+    check([lax.erf, lax.erfc], x, tolerance=2, absolute=1e-37)
+    x = np.concatenate([np.linspace(-1, 1, 5001), [-0.0, 1 - 1e-7, 1e-20, 2.0, np.nan]])
+    check([lax.erf_inv], x.astype(dtype), tolerance=2)
+
+
+def test_choices_of_many_numbers():
+    for dtype in ("float32", "float64", "int8", "bfloat16", "complex64", "bool"):
+        a, b = np.resize(values(dtype), (80, 60)), np.resize(values(dtype)[::-1], (80, 60))
+        which = np.random.default_rng(0).random((80, 60)) < 0.5
+        check([lax.select_n], which, a, b)
+        check([lambda which, a: lax.select_n(which, jnp.zeros_like(a), a)], which, a)

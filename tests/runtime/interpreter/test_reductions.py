@@ -137,6 +137,16 @@ def test_cumulative_functions(dtype):
         check([lax.cumlogsumexp, lambda x: lax.cumlogsumexp(x, 0, True)], z, tolerance=2)
 
 
+def test_cumulative_functions_of_rows():
+    x = special(np.float32, (3, 5, 100))
+    functions = [lax.cummax, lax.cummin]
+    check([lambda x, f=f, r=r: f(x, 1, r) for f in functions for r in (True, False)], x)
+    y = normal(np.float32, (3, 130, 100))
+    check([lambda x, r=r: lax.cumsum(x, 1, r) for r in (True, False)], y, absolute=1e-4)
+    check([lambda x, r=r: lax.cumlogsumexp(x, 1, r) for r in (True, False)], y[:, :9], tolerance=2)
+    check([lambda x: lax.cumsum(x, 0), lambda x: lax.cumprod(x, 1)], normal(np.int16, x.shape))
+
+
 WINDOWS = [
     ((1, 2, 2, 1), (1, 2, 2, 1), "VALID", None, None),
     ((1, 3, 3, 1), (1, 2, 2, 1), "SAME", None, None),
@@ -189,7 +199,7 @@ def test_windows_of_another_function_are_xla_s():
 @sweep("dtype", FLOATS, quick=1)
 def test_gradients_of_pooling(dtype):
     x = np.round(normal(dtype, (2, 7, 8, 3)))  # with ties
-    weights = normal(dtype, (2, 7, 8, 3), seed=5)
+    weights = normal(dtype, (2, 9, 9, 3), seed=5)
     chosen = [w for w in WINDOWS if w[4] is None][:6]
     kinds = [(lax.max, lowest), (lax.min, highest), (lax.add, zero)]
 
@@ -200,7 +210,8 @@ def test_gradients_of_pooling(dtype):
 
         return of
 
-    some = [w for w in chosen if not isinstance(w[2], tuple)]
+    some = [w for w in chosen if not isinstance(w[2], tuple)]  # JAX refuses negative padding
+    some.append(((1, 2, 3, 1), (1, 1, 2, 1), ((0, 0), (1, 2), (0, 3), (0, 0)), None, None))
     near = {"absolute": NEAR[dtype]}
     check([gradient(windowed(*k, w)) for k in kinds for w in some], x, weights, **near)
     y = special(dtype, x.shape)
