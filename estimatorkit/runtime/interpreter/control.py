@@ -59,6 +59,14 @@ def _cond(equation: Equation) -> Function:
     return run
 
 
+@rule("platform_index")
+def _platform_index(equation: Equation) -> Function:
+    platforms = equation.params["platforms"]
+    found = [at for at, each in enumerate(platforms) if each is None or "cpu" in each]
+    index = np.asarray(found[0], np.int32)
+    return lambda: index
+
+
 @rule("while")
 def _while(equation: Equation) -> Function:
     parameters = equation.params

@@ -109,6 +109,14 @@ def _switch(function: Any) -> Any:
     return equation.params
 
 
+def test_branches_of_platforms() -> None:
+    def both(x: Any) -> Any:
+        known = lax.platform_dependent(x, tpu=lambda x: x - 1, cpu=lambda x: x + 1)
+        return known, lax.platform_dependent(x, cuda=lambda x: -x, default=lambda x: x * 2)
+
+    agree([(both, (ROWS,)), (lambda x: jnp.tile(x, (2, 3)), (ROWS,))], exact=True)
+
+
 def test_functions_with_rules_of_their_own() -> None:
     @jax.custom_jvp
     def tangent(x: Any) -> Any:
