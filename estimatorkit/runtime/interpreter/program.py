@@ -25,4 +25,317 @@ from estimatorkit.runtime.interpreter.equations import (
     equation_has_sizes,
     inner_jaxprs,
 )
+from estimatorkit.runtime.interpreter.floats import as_xla
 from estimatorkit.runtime.interpreter.ownership import UPDATES, Memory
+from estimatorkit.runtime.interpreter.rules import function_of, words_of
+from estimatorkit.runtime.xla.faults import COMMIT, GUARD
+
+SMALL = 1 << 12
+"""Elements: larger arrays are released after their last use, and constants not computed ahead."""
+
+
+class Step(NamedTuple):
+    """An equation of a program.
+
+    Attributes:
+        function: computes it.
+        operands: gets them from the slots.
+        gives: the slots of its results; a number if it returns one array.
+        last: the slots of arrays that nothing uses later.
+    """
+
+    function: Function
+    operands: Callable[[list[Any]], Sequence[Any]]
+    gives: int | tuple[int, ...]
+    last: tuple[int, ...]
+
+
+class Program:
+    """A jaxpr for the numbers of a run, which is called with arrays and returns a list of them.
+
+    Attributes:
+        equations: those that run, in order.
+        seconds: the estimated time of a run, without what is not known before (see `cost`).
+        largest_product: the most multiplications of a matrix product.
+        owned: the arguments that it may change.
+    """
+
+    def __init__(self, template: Template, made: Sequence[_Made]) -> None:
+        self.equations = [each.equation for each in made]
+        self.seconds = sum(each.seconds for each in made)
+        self.largest_product = max((each.largest_product for each in made), default=0)
+        self.owned = template.owned
+        self._slots = template.slots
+        self._arguments = template.arguments
+        self._results = template.results
+        self._steps = [
+            Step(each.function, placed.operands, placed.gives, placed.last)
+            for each, placed in zip(made, template.placed, strict=True)
+        ]
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        """Runs the program."""
+        slots = self._slots.copy()
+        slots[: self._arguments] = arguments
+        for function, operands, gives, last in self._steps:
+            results = function(*operands(slots))
+            if type(gives) is int:
+                slots[gives] = results
+            else:
+                for at, result in zip(gives, results, strict=True):  # type: ignore[arg-type]
+                    slots[at] = result
+            for at in last:
+                slots[at] = None
+        return [slots[at] for at in self._results]
+
+
+def program_of(closed: ClosedJaxpr) -> Program:
+    """The program of a jaxpr without sizes."""
+    return Template(closed).program(())
+
+
+class _Made(NamedTuple):
+    """An equation for the numbers of a run, and what is known of it."""
+
+    equation: Equation
+    function: Function
+    seconds: float
+    largest_product: int
+
+
+class _Placed:
+    """An equation of a template.
+
+    Attributes:
+        source: as JAX traced it.
+        takes: the slots of its operands.
+        operands, gives, last: see `Step`.
+        made: what programs share, if it has no sizes.
+        overwrites: whether its first operand may be changed in place.
+    """
+
+    def __init__(self, source: Any, takes: Sequence[int], gives: Sequence[int]) -> None:
+        self.source = source
+        self.takes = takes
+        self.operands = _getter(takes)
+        self.gives = tuple(gives) if source.primitive.multiple_results else gives[0]
+        self.last: tuple[int, ...] = ()
+        self.made: _Made | None = None
+        self.overwrites = False
+        self._has_sizes = equation_has_sizes(source)
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """The slots of its results."""
+        return (self.gives,) if isinstance(self.gives, int) else self.gives
+
+    def at(self, numbers: Numbers) -> _Made:
+        """The equation for the numbers of a run."""
+        if self.made is not None:
+            return self.made
+        equation = equation_at(self.source, numbers)
+        function = function_of(equation)
+        if self.overwrites:
+            function = getattr(function, "overwriting", function)
+        seconds = getattr(function, "seconds", None)
+        made = _Made(
+            equation,
+            function,
+            seconds_of(equation) if seconds is None else seconds,
+            getattr(function, "largest_product", multiplications(equation)),
+        )
+        if not self._has_sizes:
+            self.made = made
+        return made
+
+
+def _getter(takes: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:
+    if len(takes) > 1:
+        return itemgetter(*takes)
+    return itemgetter(slice(takes[0], takes[0] + 1) if takes else slice(0))
+
+
+class Template:
+    """The equations of a jaxpr and of the functions that it calls, with a slot for each variable.
+
+    Attributes:
+        slots: a program's slots before a call: constants are there.
+        arguments: the number of arguments, which have the first slots.
+        results: the slots of the outputs.
+        placed: the equations that run.
+        owned: the arguments that they may change.
+    """
+
+    def __init__(
+        self, closed: ClosedJaxpr, inner: _Inner | None = None, carried: range = range(0)
+    ) -> None:
+        self._closed = closed  # keeps the keys of `inner`
+        self._inner: _Inner = {} if inner is None else inner
+        self._none = Numbers((), self._program)
+        self.slots: list[Any] = []
+        self.placed: list[_Placed] = []
+        self._constants: set[int] = set()
+        arguments = [self._slot() for _ in closed.jaxpr.invars]
+        self.arguments = len(arguments)
+        self.results = self._inline(closed, arguments)
+        self._remove_unneeded()
+        self._find_last_uses()
+        self.owned: Sequence[int] = ()
+        self._find_updates(carried)
+
+    def program(self, values: Sequence[int]) -> Program:
+        """The program for the numbers of a run.
+
+        Args:
+            values: those of the sizes' atoms.
+
+        Raises:
+            NotInterpretable: it has an equation that only XLA can run.
+        """
+        return self._at(Numbers(values, self._program))
+
+    def _at(self, numbers: Numbers) -> Program:
+        return Program(self, [placed.at(numbers) for placed in self.placed])
+
+    def _program(self, closed: ClosedJaxpr, numbers: Numbers, carried: range) -> Program:
+        key = id(closed), carried
+        template = self._inner.get(key)
+        if template is None:
+            template = self._inner[key] = Template(closed, self._inner, carried)
+        return template._at(numbers)
+
+    def _slot(self, value: Any = None) -> int:
+        self.slots.append(value)
+        return len(self.slots) - 1
+
+    def _constant(self, value: Any, dtype: Any) -> int:
+        words = words_of(value)
+        at = self._slot(np.asarray(words, dtype if words is value else words.dtype))
+        self._constants.add(at)
+        return at
+
+    def _inline(self, closed: ClosedJaxpr, inputs: Sequence[int]) -> list[int]:
+        """Places the equations of a jaxpr; returns the slots of its outputs."""
+        jaxpr = closed.jaxpr
+        homes: dict[Any, int] = {}
+        for variable, value in zip(jaxpr.constvars, closed.consts, strict=True):
+            homes[variable] = self._constant(value, variable.aval.dtype)
+        homes.update(zip(jaxpr.invars, inputs, strict=True))
+
+        def home(atom: Any) -> int:
+            if isinstance(atom, Literal):
+                return self._constant(atom.val, atom.aval.dtype)
+            return homes[atom]
+
+        for source in jaxpr.eqns:
+            takes = list(map(home, source.invars))
+            inner = called_function(source)
+            if inner is not None:
+                gives = self._inline(inner, takes)
+            elif source.primitive.name in SAME:
+                gives = takes
+            elif source.primitive is COMMIT:
+                gives = takes[1:]
+            else:
+                gives = self._place(source, takes)
+            homes.update(zip(source.outvars, gives, strict=False))
+        return list(map(home, jaxpr.outvars))
+
+    def _place(self, source: Any, takes: list[int]) -> list[int]:
+        known = self._computed(source, takes)
+        if known is not None:
+            return known
+        gives = [self._slot() for _ in source.outvars]
+        self.placed.append(_Placed(source, takes, gives))
+        return gives
+
+    def _computed(self, source: Any, takes: list[int]) -> list[int] | None:
+        """The results of an equation of constants; None if it is to run each time."""
+        if not takes or not self._constants.issuperset(takes):
+            return None
+        if has_effect(source) or equation_has_sizes(source) or inner_jaxprs(source):
+            return None  # a loop may take any number of steps
+        equation = equation_at(source, self._none)
+        if any(aval.size > SMALL for aval in equation.outputs):
+            return None
+        with as_xla():
+            found = function_of(equation)(*[self.slots[at] for at in takes])
+        results = found if source.primitive.multiple_results else [found]
+        return [self._constant(each, each.dtype) for each in results]
+
+    def _remove_unneeded(self) -> None:
+        needed = set(self.results)
+        found = []
+        for placed in reversed(self.placed):
+            if not needed.isdisjoint(placed.results) or has_effect(placed.source):
+                needed.update(placed.takes)
+                found.append(placed)
+        self.placed = found[::-1]
+
+    def _find_last_uses(self) -> None:
+        kept = {*self.results, *self._constants, *range(self.arguments)}
+        small = {
+            at
+            for placed in self.placed
+            for at, variable in zip(placed.results, placed.source.outvars, strict=True)
+            if _is_small(variable.aval)
+        }
+        for placed in reversed(self.placed):
+            used = dict.fromkeys([*placed.takes, *placed.results])
+            placed.last = tuple(at for at in used if at not in kept and at not in small)
+            kept.update(used)
+
+    def _find_updates(self, carried: range) -> None:
+        if any(placed.source.primitive.name in UPDATES for placed in self.placed):
+            memory = Memory(self.placed, self.results, self._constants, self.arguments)
+            self.owned = memory.own(carried)
+            for at in memory.updates(self.owned):
+                self.placed[at].overwrites = True
+
+
+_Inner: TypeAlias = "dict[tuple[int, range], Template]"
+
+
+def _is_small(aval: Any) -> bool:
+    size = 1
+    for dim in getattr(aval, "shape", ()):
+        if not isinstance(dim, int):
+            return False
+        size *= dim
+    return size <= SMALL
+
+
+SAME = frozenset(
+    {"stop_gradient", "optimization_barrier", "name", "copy", "copy_p", "random_wrap"}
+    | {"random_unwrap", "device_put", "sharding_constraint", "pvary"}
+)
+"""Primitives whose results are their operands."""
+
+
+def has_effect(source: Any) -> bool:
+    """Whether an equation is needed although nothing uses its results."""
+    return source.primitive is GUARD or bool(source.effects) or _tests(source)
+
+
+def _tests(source: Any) -> bool:
+    return any(map(_jaxpr_tests, inner_jaxprs(source)))
+
+
+@functools.cache
+def _jaxpr_tests(jaxpr: Any) -> bool:
+    return any(each.primitive is GUARD or _tests(each) for each in jaxpr.eqns)
+
+
+_CALLS = frozenset(
+    {"jit", "pjit", "closed_call", "core_call", "call", "custom_jvp_call", "custom_vjp_call"}
+    | {"remat", "remat2", "checkpoint", "custom_vmap_call"}
+)
+
+
+def called_function(source: Any) -> ClosedJaxpr | None:
+    """The function that an equation calls with its operands; None if it is none."""
+    if source.primitive.name not in _CALLS:
+        return None
+    parameters = source.params
+    (inner,) = (parameters[key] for key in ("call_jaxpr", "jaxpr", "call") if key in parameters)
+    return inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ())
