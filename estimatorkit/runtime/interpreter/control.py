@@ -59,25 +59,38 @@ def _cond(equation: Equation) -> Function:
     return run
 
 
+@rule("platform_index")
+def _platform_index(equation: Equation) -> Function:
+    platforms = equation.params["platforms"]
+    found = [at for at, each in enumerate(platforms) if each is None or "cpu" in each]
+    index = np.asarray(found[0], np.int32)
+    return lambda: index
+
+
 @rule("while")
 def _while(equation: Equation) -> Function:
     parameters = equation.params
     split = parameters["cond_nconsts"]
     end = split + parameters["body_nconsts"]
     condition = equation.numbers.program(parameters["cond_jaxpr"])
-    body = equation.numbers.program(parameters["body_jaxpr"])
+    count = parameters["body_nconsts"]
+    carried = range(count, count + len(equation.outputs))
+    body = equation.numbers.program(parameters["body_jaxpr"], carried)
+    owned = [at - count for at in body.owned]
 
     def run(*operands: Any) -> list[Any]:
         own, constants, values = operands[:split], operands[split:end], list(operands[end:])
+        for at in owned:
+            values[at] = np.array(values[at], order="C")
         watch, done, end_of_turn = _watch.get(), 0, FIRST
         while condition(*own, *values)[0]:
+            values = body(*constants, *values)
+            done += 1
             if watch is not None:
                 if done == end_of_turn:
                     end_of_turn += watch.iterations(done)
                 if watch.is_over:
                     break
-            values = body(*constants, *values)
-            done += 1
         spend(done * (condition.seconds + body.seconds))
         return values
 
@@ -90,12 +103,16 @@ def _scan(equation: Equation) -> Function:
     constants, carried = scan_counts(parameters)
     end = constants + carried
     length, reverse = parameters["length"], parameters["reverse"]
-    body = equation.numbers.program(parameters["jaxpr"])
+    body = equation.numbers.program(parameters["jaxpr"], range(constants, end))
+    owned = [at - constants for at in body.owned]
     stacks = equation.outputs[carried:]
     order = range(length - 1, -1, -1) if reverse else range(length)
 
     def run(*operands: Any) -> list[Any]:
-        shared, values, columns = operands[:constants], operands[constants:end], operands[end:]
+        shared, columns = operands[:constants], operands[end:]
+        values = list(operands[constants:end])
+        for at in owned:
+            values[at] = np.array(values[at], order="C")
         stacked = [np.empty(aval.shape, aval.dtype) for aval in stacks]
         for at in order:
             results = body(*shared, *values, *[column[at] for column in columns])

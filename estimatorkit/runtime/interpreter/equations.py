@@ -36,7 +36,9 @@ class Numbers:
     """
 
     def __init__(
-        self, values: Sequence[int], program: Callable[[ClosedJaxpr, Numbers], Program]
+        self,
+        values: Sequence[int],
+        program: Callable[[ClosedJaxpr, Numbers, range], Program],
     ) -> None:
         self._values = values
         self._program = program
@@ -52,9 +54,15 @@ class Numbers:
             return type(value)(*found) if hasattr(value, "_fields") else tuple(found)
         return value
 
-    def program(self, closed: ClosedJaxpr) -> Program:
-        """The program of a jaxpr among the parameters of an equation."""
-        return self._program(closed, self)
+    def program(self, closed: ClosedJaxpr, carried: range = range(0)) -> Program:
+        """The program of a jaxpr among the parameters of an equation.
+
+        Args:
+            closed: the jaxpr.
+            carried: the arguments that a loop carries: its first outputs are those of the next
+                iteration. The program may own some of them (`Program.owned`).
+        """
+        return self._program(closed, self, carried)
 
 
 def has_sizes(value: Any) -> bool:

@@ -17,6 +17,7 @@ from estimatorkit.runtime.interpreter.places import (
     within,
 )
 from estimatorkit.runtime.interpreter.rules import rule
+from estimatorkit.runtime.interpreter.updates import Target, updating
 
 
 @rule("gather")
@@ -118,15 +119,16 @@ def _dynamic_slice(equation: Equation) -> Function:
 def _dynamic_update_slice(equation: Equation) -> Function:
     operand, update = equation.inputs[:2]
     cut = slicing(operand.shape, update.shape)
-    if operand.shape == update.shape:
-        return lambda x, update, *_: update
 
-    def run(x: Any, update: Any, *starts: Any) -> Any:
-        changed = np.array(x, order="C")
-        changed[cut(starts)] = update
-        return changed
+    def making(target: Target) -> Function:
+        def run(x: Any, update: Any, *starts: Any) -> Any:
+            changed = target(x)
+            changed[cut(starts)] = update
+            return changed
 
-    return run
+        return run
+
+    return updating(making)
 
 
 __all__: list[str] = []

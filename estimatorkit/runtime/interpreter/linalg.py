@@ -104,7 +104,7 @@ def _lu(equation: Equation) -> Function:
     def run(x: Any) -> list[Any]:
         from scipy.linalg import get_lapack_funcs
 
-        (getrf,) = get_lapack_funcs(("getrf",), dtype=given.dtype)
+        getrf: Any = get_lapack_funcs("getrf", dtype=given.dtype)
         results = [np.empty(aval.shape, aval.dtype) for aval in outputs]
         for at in np.ndindex(lead):
             factors, pivots, _ = getrf(x[at])
@@ -155,7 +155,7 @@ def _triangular_solve(equation: Equation) -> Function:
     def run(a: Any, b: Any) -> Any:
         from scipy.linalg import get_blas_funcs
 
-        (trsm,) = get_blas_funcs(("trsm",), dtype=dtype)
+        trsm: Any = get_blas_funcs("trsm", dtype=dtype)
         solved = np.empty(shape, dtype)
         for at in np.ndindex(shape[:-2]):
             matrix = np.conj(a[at]) if conjugated else a[at]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
@@ -26,6 +26,7 @@ from estimatorkit.runtime.interpreter.equations import (
     inner_jaxprs,
 )
 from estimatorkit.runtime.interpreter.floats import as_xla
+from estimatorkit.runtime.interpreter.ownership import UPDATES, Memory
 from estimatorkit.runtime.interpreter.rules import function_of, words_of
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD
 
@@ -56,12 +57,14 @@ class Program:
         equations: those that run, in order.
         seconds: the estimated time of a run, without what is not known before (see `cost`).
         largest_product: the most multiplications of a matrix product.
+        owned: the arguments that it may change.
     """
 
     def __init__(self, template: Template, made: Sequence[_Made]) -> None:
         self.equations = [each.equation for each in made]
         self.seconds = sum(each.seconds for each in made)
         self.largest_product = max((each.largest_product for each in made), default=0)
+        self.owned = template.owned
         self._slots = template.slots
         self._arguments = template.arguments
         self._results = template.results
@@ -108,6 +111,7 @@ class _Placed:
         takes: the slots of its operands.
         operands, gives, last: see `Step`.
         made: what programs share, if it has no sizes.
+        overwrites: whether its first operand may be changed in place.
     """
 
     def __init__(self, source: Any, takes: Sequence[int], gives: Sequence[int]) -> None:
@@ -117,6 +121,7 @@ class _Placed:
         self.gives = tuple(gives) if source.primitive.multiple_results else gives[0]
         self.last: tuple[int, ...] = ()
         self.made: _Made | None = None
+        self.overwrites = False
         self._has_sizes = equation_has_sizes(source)
 
     @property
@@ -130,6 +135,8 @@ class _Placed:
             return self.made
         equation = equation_at(self.source, numbers)
         function = function_of(equation)
+        if self.overwrites:
+            function = getattr(function, "overwriting", function)
         seconds = getattr(function, "seconds", None)
         made = _Made(
             equation,
@@ -156,11 +163,14 @@ class Template:
         arguments: the number of arguments, which have the first slots.
         results: the slots of the outputs.
         placed: the equations that run.
+        owned: the arguments that they may change.
     """
 
-    def __init__(self, closed: ClosedJaxpr, inner: dict[int, Template] | None = None) -> None:
+    def __init__(
+        self, closed: ClosedJaxpr, inner: _Inner | None = None, carried: range = range(0)
+    ) -> None:
         self._closed = closed  # keeps the keys of `inner`
-        self._inner: dict[int, Template] = {} if inner is None else inner
+        self._inner: _Inner = {} if inner is None else inner
         self._none = Numbers((), self._program)
         self.slots: list[Any] = []
         self.placed: list[_Placed] = []
@@ -170,6 +180,8 @@ class Template:
         self.results = self._inline(closed, arguments)
         self._remove_unneeded()
         self._find_last_uses()
+        self.owned: Sequence[int] = ()
+        self._find_updates(carried)
 
     def program(self, values: Sequence[int]) -> Program:
         """The program for the numbers of a run.
@@ -185,10 +197,11 @@ class Template:
     def _at(self, numbers: Numbers) -> Program:
         return Program(self, [placed.at(numbers) for placed in self.placed])
 
-    def _program(self, closed: ClosedJaxpr, numbers: Numbers) -> Program:
-        template = self._inner.get(id(closed))
+    def _program(self, closed: ClosedJaxpr, numbers: Numbers, carried: range) -> Program:
+        key = id(closed), carried
+        template = self._inner.get(key)
         if template is None:
-            template = self._inner[id(closed)] = Template(closed, self._inner)
+            template = self._inner[key] = Template(closed, self._inner, carried)
         return template._at(numbers)
 
     def _slot(self, value: Any = None) -> int:
@@ -240,8 +253,8 @@ class Template:
         """The results of an equation of constants; None if it is to run each time."""
         if not takes or not self._constants.issuperset(takes):
             return None
-        if has_effect(source) or equation_has_sizes(source):
-            return None
+        if has_effect(source) or equation_has_sizes(source) or inner_jaxprs(source):
+            return None  # a loop may take any number of steps
         equation = equation_at(source, self._none)
         if any(aval.size > SMALL for aval in equation.outputs):
             return None
@@ -271,6 +284,16 @@ class Template:
             used = dict.fromkeys([*placed.takes, *placed.results])
             placed.last = tuple(at for at in used if at not in kept and at not in small)
             kept.update(used)
+
+    def _find_updates(self, carried: range) -> None:
+        if any(placed.source.primitive.name in UPDATES for placed in self.placed):
+            memory = Memory(self.placed, self.results, self._constants, self.arguments)
+            self.owned = memory.own(carried)
+            for at in memory.updates(self.owned):
+                self.placed[at].overwrites = True
+
+
+_Inner: TypeAlias = "dict[tuple[int, range], Template]"
 
 
 def _is_small(aval: Any) -> bool:

@@ -7,7 +7,7 @@ Keys are their words, in trailing dimensions. They are JAX's own (`threefry2x32`
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -22,8 +22,8 @@ _HALF = np.uint64(32)
 
 def _kind(dtype: Any) -> str:
     """Of which generator keys are: of JAX's (`fry`) or the package's (`ek`)."""
-    tag = dtype._impl.tag
-    if tag not in ("fry", "ek") or not jax.config.jax_threefry_partitionable:
+    tag, config = dtype._impl.tag, cast("Any", jax.config)
+    if tag not in ("fry", "ek") or not config.jax_threefry_partitionable:
         raise NotInterpretable(f"random keys {tag}")
     return str(tag)
 

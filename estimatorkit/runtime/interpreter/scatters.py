@@ -15,6 +15,7 @@ import numpy as np
 from estimatorkit.runtime.interpreter.equations import Equation, Function
 from estimatorkit.runtime.interpreter.places import Windows, bases, of_scatter, slicing, within
 from estimatorkit.runtime.interpreter.rules import arithmetic, compiled, rule
+from estimatorkit.runtime.interpreter.updates import Target, updating
 
 _ROWS = 1 << 12
 """Elements of updates from which rows are added as a sparse matrix product: 10,000 rows of 64
@@ -38,44 +39,49 @@ def _scatter(equation: Equation, ufunc: Any) -> Function:
     moved = order != tuple(range(len(order)))
     apply = _apply(ufunc, equation, whole) if rows else _elementwise(ufunc)
     offsets = None if rows else windows.offsets()
-    shape = equation.result.shape
 
-    def run(x: Any, indices: Any, values: Any) -> Any:
-        first, inside = find(indices)
-        first = first.reshape(-1)
-        if moved:
-            values = values.transpose(order)
-        values = values.reshape(count, whole)
-        if inside is not None:
-            kept = np.flatnonzero(inside)
-            first, values = first[kept], values[kept]
-        changed = np.array(x, order="C")
-        if offsets is None:
-            apply(changed.reshape(-1, whole), first, values)
-        else:
-            apply(changed.reshape(-1, 1), (first[:, None] + offsets).reshape(-1), values)
-        return changed.reshape(shape)
+    def making(target: Target) -> Function:
+        def run(x: Any, indices: Any, values: Any) -> Any:
+            first, inside = find(indices)
+            first = first.reshape(-1)
+            if moved:
+                values = values.transpose(order)
+            values = values.reshape(count, whole)
+            if inside is not None:
+                kept = np.flatnonzero(inside)
+                first, values = first[kept], values[kept]
+            changed = target(x)
+            if offsets is None:
+                apply(changed.reshape(-1, whole), first, values)
+            else:
+                apply(changed.reshape(-1, 1), (first[:, None] + offsets).reshape(-1), values)
+            return changed
 
-    return run
+        return run
+
+    return updating(making)
 
 
 def _one_window(windows: Windows, ufunc: Any) -> Function:
     cut, sizes = slicing(windows.operand, windows.sizes), windows.sizes
     limits, starts = windows.limits, windows.starts
 
-    def run(x: Any, indices: Any, values: Any) -> Any:
-        first = indices.reshape(-1).tolist()
-        if not windows.clamp and not within(first, limits):
-            return x
-        places = [0] * len(sizes)
-        for dim, at in zip(starts, first, strict=True):
-            places[dim] = at
-        index, changed = cut(places), np.array(x, order="C")
-        values = values.reshape(sizes)
-        changed[index] = values if ufunc is None else ufunc(changed[index], values)
-        return changed
+    def making(target: Target) -> Function:
+        def run(x: Any, indices: Any, values: Any) -> Any:
+            first = indices.reshape(-1).tolist()
+            if not windows.clamp and not within(first, limits):
+                return x
+            places = [0] * len(sizes)
+            for dim, at in zip(starts, first, strict=True):
+                places[dim] = at
+            index, changed = cut(places), target(x)
+            values = values.reshape(sizes)
+            changed[index] = values if ufunc is None else ufunc(changed[index], values)
+            return changed
 
-    return run
+        return run
+
+    return updating(making)
 
 
 def _elementwise(ufunc: Any) -> _Apply:

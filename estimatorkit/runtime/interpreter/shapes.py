@@ -87,6 +87,12 @@ def _concatenate(equation: Equation) -> Function:
     return lambda *pieces: np.concatenate(pieces, axis)
 
 
+@rule("tile")
+def _tile(equation: Equation) -> Function:
+    counts = equation.params["reps"]
+    return lambda x: np.tile(x, counts)
+
+
 @rule("stack")
 def _stack(equation: Equation) -> Function:
     axis = equation.params["axis"]

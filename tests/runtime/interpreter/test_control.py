@@ -12,7 +12,8 @@ import pytest
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from estimatorkit.runtime.interpreter.table import program_of
+from estimatorkit.runtime.interpreter.ownership import FRESH
+from estimatorkit.runtime.interpreter.table import Template, program_of
 from tests.runtime.interpreter.agreement import agree
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -108,6 +109,14 @@ def _switch(function: Any) -> Any:
     return equation.params
 
 
+def test_branches_of_platforms() -> None:
+    def both(x: Any) -> Any:
+        known = lax.platform_dependent(x, tpu=lambda x: x - 1, cpu=lambda x: x + 1)
+        return known, lax.platform_dependent(x, cuda=lambda x: -x, default=lambda x: x * 2)
+
+    agree([(both, (ROWS,)), (lambda x: jnp.tile(x, (2, 3)), (ROWS,))], exact=True)
+
+
 def test_functions_with_rules_of_their_own() -> None:
     @jax.custom_jvp
     def tangent(x: Any) -> Any:
@@ -151,3 +160,170 @@ def test_results_do_not_share_memory_that_loops_write() -> None:
     given = ROWS.copy()
     agree([(both, (given,))], exact=True)
     np.testing.assert_array_equal(given, ROWS)
+
+
+def _carried(body: Callable[..., Any], *given: Any) -> list[int]:
+    """The arguments of a loop's body that it changes in place, counted from the first carried."""
+    loop = jax.make_jaxpr(lambda *given: lax.fori_loop(0, given[-1], body, given[:-1]))(*given)
+    (equation,) = (each for each in loop.jaxpr.eqns if each.primitive is lax.while_p)
+    closed, count = equation.params["body_jaxpr"], equation.params["body_nconsts"]
+    carried = range(count, len(closed.jaxpr.invars))
+    return [at - count for at in Template(closed, None, carried).owned]
+
+
+def test_loops_change_their_arrays_in_place() -> None:
+    x, n = ROWS.copy(), np.int32(4)
+
+    def written(at: Any, carried: Any) -> Any:
+        (x,) = carried
+        return (x.at[at].set(x[at - 1] * 2),)
+
+    def with_result(at: Any, carried: Any) -> Any:
+        x, _ = carried
+        return x.at[at].set(0), x[0]  # the row is that of before
+
+    def exchanged(at: Any, carried: Any) -> Any:
+        x, y = carried
+        return y, x.at[at].set(1)
+
+    def twice(at: Any, carried: Any) -> Any:
+        x, _ = carried
+        new = x.at[at].add(1)
+        return new, new
+
+    def of_itself(at: Any, carried: Any) -> Any:
+        (x,) = carried
+        return (lax.dynamic_update_slice(x, x[1:], (at, at)),)
+
+    def replaced(at: Any, carried: Any) -> Any:
+        (x,) = carried
+        return (jnp.broadcast_to(x[0], x.shape).at[at].add(x[at]),)
+
+    # The first two slots of a `fori_loop` are its counter and limit.
+    cases: list[tuple[Callable[..., Any], tuple[Any, ...], list[int]]] = [
+        (written, (x,), [2]),
+        (with_result, (x, x[0]), []),
+        (exchanged, (x, -x), [2, 3]),
+        (twice, (x, x), []),
+        (of_itself, (x,), []),
+        (replaced, (x,), []),
+    ]
+    for body, given, owned in cases:
+        assert _carried(body, *given, n) == owned, body.__name__
+    loops = [
+        (lambda *given, body=body: lax.fori_loop(0, given[-1], body, given[:-1]), (*given, n))
+        for body, given, _ in cases
+    ]
+    agree(loops, exact=True)
+    np.testing.assert_array_equal(x, ROWS)
+
+
+ARITHMETIC = ["add", "sub", "mul", "div", "max", "min", "rem", "eq", "ne", "lt", "le", "gt", "ge"]
+
+
+def test_results_that_loops_may_change_share_no_memory() -> None:
+    none = (((), ()), ((), ()))
+    functions: dict[str, list[Callable[[Any], Any]]] = {
+        **{
+            name: [lambda x, name=name: getattr(lax, name)(x, x)]
+            for name in [
+                "add",
+                "sub",
+                "mul",
+                "div",
+                "max",
+                "min",
+                "rem",
+                "eq",
+                "ne",
+                "lt",
+                "le",
+                "gt",
+                "ge",
+            ]
+        },
+        **{
+            name: [lambda x, name=name: getattr(lax, name)(x)]
+            for name in ["neg", "exp", "log", "tanh", "logistic", "sqrt"]
+        },
+        "dot_general": [lambda x: x @ x.T, lambda x: lax.dot_general(x, x[0, 0], none)],
+        "argmax": [lambda x: lax.argmax(x, 0, np.int32)],
+        "argmin": [lambda x: lax.argmin(x, 0, np.int32)],
+        "concatenate": [lambda x: lax.concatenate_p.bind(x, dimension=0)],
+        "stack": [lambda x: lax.stack([x])],
+        "pad": [lambda x: lax.pad(x, np.float32(0), [(0, 0, 0), (0, 0, 0)])],
+        "select_n": [lambda x: jnp.where(x > 100, x, -x), lambda x: lax.select(True, x, x)],
+        "random_bits": [],
+        "random_split": [],
+        "random_fold_in": [],
+    }
+    assert {*functions} == {*FRESH, "select_n"}
+    for name, several in functions.items():
+        for dtype in (np.float32, np.int32, np.float64):
+            x = ROWS.astype(dtype)
+            for function in several:
+                try:
+                    program = program_of(jax.make_jaxpr(function)(x))
+                except TypeError:  # no integers
+                    continue
+                with np.errstate(all="ignore"):
+                    (found,) = program(x)
+                assert not np.shares_memory(found, x), name
+
+
+MOVES: list[Callable[..., Any]] = [
+    lambda x, y, row, at, place: lax.dynamic_update_slice(x, row * 2, (place, at)),
+    lambda x, y, row, at, place: lax.dynamic_update_slice(x, row, (at, place)),
+    lambda x, y, row, at, place: x.at[(at + place) % 3].add(y[0]),
+    lambda x, y, row, at, place: x.at[jnp.array([0, place])].set(y[1:]),
+    lambda x, y, row, at, place: x.T,
+    lambda x, y, row, at, place: x + y,
+    lambda x, y, row, at, place: jnp.where(at > place, x, y),
+]
+
+
+def _random_body(seed: int) -> Callable[..., Any]:
+    """The body of a loop over three matrices, of updates, views and copies in random order."""
+    random = np.random.RandomState(seed)
+    steps = [
+        (random.randint(len(MOVES)), *random.randint(0, 9, 3).tolist())
+        for _ in range(random.randint(2, 9))
+    ]
+    returned = random.randint(0, 9, 3).tolist()
+
+    def body(at: Any, carried: Any) -> Any:
+        known = list(carried)
+        for kind, one, other, place in steps:
+            x, y = known[one % len(known)], known[other % len(known)]
+            row = lax.dynamic_slice(y, (at, place % 3), (1, 2))
+            made = MOVES[kind](x, y, row, at, place % 3)
+            known.append(made)
+        return tuple(known[-1 - each % len(known)] for each in returned)
+
+    return body
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 200, 40))
+def test_loops_of_updates_and_views(start: int) -> None:
+    given = tuple(np.arange(9.0, dtype=np.float32).reshape(3, 3) + at for at in range(3))
+    kept = [each.copy() for each in given]
+    cases: list[Any] = []
+    owned = 0
+    for seed in range(start, start + 40):
+        body = _random_body(seed)
+        owned += len(_carried(body, *given, np.int32(3)))
+        cases.append((lambda *x, body=body: lax.fori_loop(0, 3, body, x), given))
+
+        def scanned(*x: Any, body: Any = body) -> Any:
+            def step(x: Any, at: Any) -> Any:
+                changed = body(at, x)
+                return changed, changed[1]
+
+            return lax.scan(step, x, jnp.arange(3))
+
+        cases.append((scanned, given))
+    agree(cases, exact=True)
+    assert owned
+    for each, before in zip(given, kept, strict=True):
+        np.testing.assert_array_equal(each, before)

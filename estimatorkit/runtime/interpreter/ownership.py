@@ -1,0 +1,141 @@
+"""Which arrays a program may change in place: a loop that writes to an array copies it once.
+
+An array's memory may also be that of others: most rules that rearrange elements return views.
+`Memory` groups the slots of a template that may share memory. An equation that changes a part of an
+array, such as `dynamic_update_slice`, writes to the array if no other member of its group is used
+later. Arguments belong to the caller, except what loops carry: they own it, from a copy before the
+first iteration on, if each iteration returns memory that nothing else has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence, Set
+from typing import Any
+
+UPDATES = frozenset(
+    {"dynamic_update_slice", "scatter"}
+    | {f"scatter{mark}{kind}" for mark in "-_" for kind in ("add", "sub", "mul", "min", "max")}
+)
+"""Primitives that change a part of their first operand."""
+
+FRESH = frozenset(
+    {"add", "sub", "mul", "div", "max", "min", "neg", "exp", "log", "tanh", "logistic", "sqrt"}
+    | {"eq", "ne", "lt", "le", "gt", "ge", "dot_general", "argmax", "argmin", "rem"}
+    | {"random_bits", "random_split", "random_fold_in", "concatenate", "stack", "pad"}
+)
+"""Primitives whose results never share memory with their operands, by their rules."""
+
+
+_OF_FIRST = UPDATES | {"dynamic_slice", "gather"}
+"""Primitives whose results share memory with their first operand only."""
+
+
+def _shared(placed: Any) -> Sequence[int]:
+    """The operands of an equation that may share memory with its results."""
+    name: str = placed.source.primitive.name
+    takes: Sequence[int] = placed.takes
+    if name in FRESH or (name == "select_n" and len(takes) > 2):
+        return ()
+    return takes[:1] if name in _OF_FIRST else takes
+
+
+class Memory:
+    """The slots that may share memory, and when they are used.
+
+    Args:
+        placed: the equations of a template, in order.
+        results: the slots of its outputs.
+        foreign: the slots of constants.
+        arguments: the number of arguments, which have the first slots.
+    """
+
+    def __init__(
+        self,
+        placed: Sequence[Any],
+        results: Sequence[int],
+        foreign: Collection[int],
+        arguments: int,
+    ) -> None:
+        self._placed = placed
+        self._results = results
+        self._foreign = frozenset(foreign)
+        self._arguments = arguments
+        self._parents: dict[int, int] = {}
+        self._born: dict[int, int] = {}
+        self._last = dict.fromkeys(results, len(placed))
+        for at, each in reversed(list(enumerate(placed))):
+            for slot in each.takes:
+                self._last.setdefault(slot, at)
+        for at, each in enumerate(placed):
+            for slot in each.results:
+                self._born[slot] = at
+            for slot in (*_shared(each), *each.results[1:]):
+                self._parents[self._root(slot)] = self._root(each.results[0])
+        self._groups: dict[int, list[int]] = {}
+        for slot in {*self._born, *self._last, *range(arguments)}:
+            self._groups.setdefault(self._root(slot), []).append(slot)
+
+    def updates(self, owned: Collection[int]) -> list[int]:
+        """The equations that may write to their first operand.
+
+        Args:
+            owned: the arguments that belong to the program.
+        """
+        given = {*range(self._arguments)}.difference(owned) | self._foreign
+        return [at for at, each in enumerate(self._placed) if self._may_write(at, each, given)]
+
+    def _may_write(self, at: int, each: Any, given: Set[int]) -> bool:
+        if each.source.primitive.name not in UPDATES:
+            return False
+        first, *others = each.takes
+        group = self._groups[self._root(first)]
+        if first in others or not given.isdisjoint(group) or self._last[first] > at:
+            return False
+        return all(
+            self._last.get(slot, -1) < at
+            for slot in group
+            if slot != first and self._born.get(slot, -1) < at
+        )
+
+    def own(self, carried: Sequence[int]) -> list[int]:
+        """Of the arguments that a loop carries, those that it owns: their memory is written to, in
+        this iteration or a later one.
+
+        Args:
+            carried: their numbers; the outputs of these numbers, counted from the first of them,
+                are the next iteration's.
+        """
+        following = self._results[: len(carried)]
+        owned = set(carried)
+        while True:
+            given = {*range(self._arguments)}.difference(owned) | self._foreign
+            kept = {
+                argument
+                for argument, slot in zip(carried, following, strict=True)
+                if argument in owned and self._is_alone(slot, following, given)
+            }
+            if kept == owned:
+                break
+            owned = kept
+        written: set[int] = set()
+        found = {self._root(self._placed[at].takes[0]) for at in self.updates(owned)}
+        while not found <= written:
+            written |= found
+            found = {
+                self._root(slot)
+                for argument, slot in zip(carried, following, strict=True)
+                if argument in owned and self._root(argument) in written
+            }
+        return [each for each in carried if each in owned and self._root(each) in written]
+
+    def _is_alone(self, slot: int, following: Sequence[int], given: Set[int]) -> bool:
+        group = self._groups[self._root(slot)]
+        return given.isdisjoint(group) and sum(each in group for each in following) == 1
+
+    def _root(self, slot: int) -> int:
+        while (parent := self._parents.get(slot, slot)) != slot:
+            slot = parent
+        return slot
+
+
+__all__ = ["FRESH", "UPDATES", "Memory"]
