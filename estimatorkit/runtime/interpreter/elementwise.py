@@ -125,7 +125,7 @@ def chosen_by_bits(dtype: Any) -> Function:
 
     def run(which: Any, no: Any, yes: Any) -> Any:
         if not any(which.strides):  # one boolean
-            return yes if which.item(0) else no
+            return (yes if which.item(0) else no).copy()
         mask = which.astype(kind)
         np.negative(mask, mask)
         first = no.view(kind)
@@ -144,7 +144,8 @@ def _select(equation: Equation) -> Function:
     if cases == 1:
         return lambda _, only: only
     if not given.shape:
-        return lambda which, *operands: operands[min(max(int(which), 0), cases - 1)]
+        # a copy: `ownership` counts on memory of its own
+        return lambda which, *operands: operands[min(max(int(which), 0), cases - 1)].copy()
     if given.dtype == np.bool_:
         kind = equation.result.dtype.kind
         if given.shape == shape and equation.result.size >= MANY and kind in "fiu":
