@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.core.sizes import Size
+from estimatorkit.core.sizes import traced_size
 
 if TYPE_CHECKING:
     from estimatorkit.core.tensor import Operation
@@ -85,8 +85,8 @@ def in_range(
         low: the least id; None if there is none.
     """
     limits = np.iinfo(ids.dtype)
-    if isinstance(bound, Size):
-        bound = bound.dimension_as_value()
+    if not known(ids):
+        bound = traced_size(bound)
     most = int(bound) if known(bound) else None
     outside = []
     if low is not None and limits.min < low:

@@ -437,7 +437,9 @@ def _is_of_jax(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__")).startswith("jax.")
 
 
-_PROBES = frozenset({"is_constant_dim", "_canonicalize_dimension"})
+_PROBES = frozenset(
+    {"is_constant_dim", "_canonicalize_dimension", "convert_to_index", "to_dynamic_slice"}
+)
 """JAX's functions that call `__index__` to find out whether a dimension is a number."""
 
 _COMPARISONS = frozenset(dis.opmap[name] for name in ("COMPARE_OP", "CONTAINS_OP"))
@@ -486,16 +488,12 @@ def size_primitive() -> Any:
 
 def is_symbolic(value: Any) -> bool:
     """Whether a known value contains sizes, of this module or JAX's: an array of objects."""
-    return (
-        isinstance(value, np.ndarray)
-        and value.dtype == object
-        and any(hasattr(each, "dimension_as_value") for each in value.flat)
-    )
+    return isinstance(value, np.ndarray) and value.dtype == object and any(map(is_size, value.flat))
 
 
 def traced_size(dim: Any) -> Any:
     """A dimension as an operand of JAX's functions: a traced scalar of a size, else the number."""
-    return dim.dimension_as_value() if hasattr(dim, "dimension_as_value") else dim
+    return dim.dimension_as_value() if is_size(dim) else dim
 
 
 def is_comparable(*dims: Any) -> bool:
@@ -506,6 +504,11 @@ def is_comparable(*dims: Any) -> bool:
 def decides(value: Any) -> bool:
     """Whether the sizes in a known value answer all questions (see the module)."""
     return is_comparable(*value.flat)
+
+
+def is_size(value: Any) -> bool:
+    """Whether a dimension is a size, of this module or JAX's."""
+    return getattr(value, "dimension_as_value", None) is not None
 
 
 def as_known(value: Any, dtype: Any) -> Any:

@@ -212,12 +212,13 @@ class CompiledSegment:
             named = dict(zip((*access.kept, *access.donated), (*kept, *donated), strict=True))
             given = [named[name] for name in state_names(self.segment)]
             watch = LoopWatch(state.cancellation.check_of_thread()) if self._may_not_end else None
-            with self._context(), watch.running() if watch else nullcontext():
+            with self._context():
                 if program is None:
                     program = self._interpreter.interpretation(static, inputs, given)
                     if state.executor == "auto" and not program.is_cheap:
                         raise NotInterpretable("XLA compiles it in less time")
-                outputs, changed, faults = program(inputs, given, watch)
+                with watch.running() if watch else nullcontext():
+                    outputs, changed, faults = program(inputs, given, watch)
             if faults and self._overwritten and self._error(faults[0]) is not None:
                 changed = self._without_overwritten(changed)
         finally:

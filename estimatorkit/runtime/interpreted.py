@@ -25,6 +25,7 @@ from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
 from estimatorkit.runtime.interpreter.control import Faulted, cancellable_by
 from estimatorkit.runtime.interpreter.cost import Meter, compilation_seconds, metered
 from estimatorkit.runtime.interpreter.equations import NotInterpretable
+from estimatorkit.runtime.interpreter.floats import as_xla
 from estimatorkit.runtime.interpreter.table import Program, Template, program_of
 from estimatorkit.runtime.lower import segment_function
 from estimatorkit.runtime.plan import Segment
@@ -145,7 +146,7 @@ class Interpretation:
         arguments = [np.asarray(finished(each)) for each in (*inputs, *state)]
         is_large = self._program.largest_product > LARGE_PRODUCT
         threads = nullcontext() if is_large else one_thread()
-        with threads, np.errstate(all="ignore"), cancellable_by(watch), metered(self._meter):
+        with threads, as_xla(), cancellable_by(watch), metered(self._meter):
             try:
                 results = self._program(*arguments)
                 outputs, changed = jax.tree.unflatten(self._tree, results)

@@ -33,7 +33,8 @@ from estimatorkit.runtime.xla.platforms import portable
 from estimatorkit.runtime.xla.sized_jaxprs import at_sizes
 
 
-UNTRACEABLE = (OpError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+UNTRACEABLE: tuple[type[Exception], ...] = (OpError, TypeError, ValueError, LookupError)
+UNTRACEABLE += (ArithmeticError, AttributeError, NotImplementedError)
 """What kernels and JAX raise if they need a number for a size and do not ask for it."""
 
 

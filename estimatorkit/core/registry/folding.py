@@ -13,7 +13,7 @@ from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.registry.op_def import Attrs, OpDef, Role
 from estimatorkit.core.registry.table import lookup
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
-from estimatorkit.core.sizes import decides, is_symbolic, refusing
+from estimatorkit.core.sizes import decides, is_size, is_symbolic, refusing
 from estimatorkit.core.tensor import Operation, Tensor
 
 _FOLD_LIMIT = 4096
@@ -147,10 +147,9 @@ def as_declared(result: Any, outputs: Sequence[Tensor]) -> list[Any]:
 
 def _as_declared(value: Any, tensor: Tensor) -> Any:
     if tensor.dtype.is_integer:
-        if hasattr(value, "dimension_as_value"):
-            value = np.asarray(value, object)
-        if is_symbolic(value):
-            return value
+        array = np.asarray(value, object) if is_size(value) else value
+        if is_symbolic(array):
+            return array
     return np.asarray(value, tensor.dtype.numpy_dtype)
 
 

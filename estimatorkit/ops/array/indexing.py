@@ -37,7 +37,8 @@ from estimatorkit.core.registry import (
     folding,
     register,
 )
-from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
+from estimatorkit.core.sizes import dims_of, is_comparable
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array import filling
@@ -173,8 +174,8 @@ def index_fault(inputs: Sequence[Any], attrs: Mapping[str, Any], position: int =
     faults: list[Fault] = []
     for axis, part in enumerate(part for part in index if part != "newaxis"):
         if part == "input":
-            faults.append(_outside(position, inputs[position], axis, int(shape[axis])))
-        elif isinstance(part, int) and isinstance(shape[axis], int):
+            faults.append(_outside(position, inputs[position], axis, shape[axis]))
+        elif isinstance(part, int) and is_comparable(shape[axis]):
             outside = _outside(0, np.asarray(part), axis, shape[axis])
             faults.extend([outside] if outside.bad else [])
         parts = part[1:] if isinstance(part, tuple) else (part,)
@@ -332,30 +333,31 @@ def _slice(x: Any, begin: Any, size: Any, to_end: bool) -> Any:
     if isinstance(begin, np.ndarray):
         return x[
             tuple(
-                slice(int(at), x.shape[i] if n == -1 else int(at) + int(n))
-                for i, (at, n) in enumerate(zip(begin, size, strict=True))
+                slice(at, x.shape[i] if n == -1 else at + n)
+                for i, (at, n) in enumerate(zip(dims_of(begin), dims_of(size), strict=True))
             )
         ]
-    return jax.lax.dynamic_slice(x, list(begin), [int(n) for n in size])
+    return jax.lax.dynamic_slice(x, list(begin), dims_of(size))
 
 
 def _slice_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
     shape, begin, size = inputs[0].shape, inputs[1], inputs[2]
     faults: list[Fault] = []
-    for axis, dim in enumerate(map(int, shape)):
-        length = int(size[axis])
-        faults += in_range(
-            1,
-            begin[axis],
-            dim + 1,
-            f"Expected begin[{axis}] in [0, {dim}], but got {{value}}",
-        )
+    for axis, (dim, length) in enumerate(zip(shape, dims_of(size), strict=True)):
+        faults.append(_not_within(begin[axis], axis, dim))
         if length > 0:
             faults.append(_too_long(begin[axis], axis, length, dim))
     return faults
 
 
-def _too_long(begin: Any, axis: int, length: int, dim: int) -> Fault:
+def _not_within(begin: Any, axis: int, dim: Any) -> Fault:
+    def text(_: tuple[int, ...], values: tuple[int, ...]) -> str:
+        return f"Expected begin[{axis}] in [0, {dim}], but got {values[0]}"
+
+    return Fault(1, (begin < 0) | (begin >= dim + 1), (begin,), text)
+
+
+def _too_long(begin: Any, axis: int, length: Any, dim: Any) -> Fault:
     def text(_: tuple[int, ...], values: tuple[int, ...]) -> str:
         return f"Expected size[{axis}] in [0, {dim - values[0]}], but got {length}"
 
@@ -668,6 +670,11 @@ def _check_alike(condition: Any, x: Any, y: Any) -> None:
         )
 
 
+def _are_alike(condition: Sequence[Any], x: Sequence[Any], y: Sequence[Any]) -> bool:
+    rows = not condition or (len(condition) == 1 and bool(x) and not differ(condition, x[:1]))
+    return not differ(x, y) and (rows or not differ(condition, x))
+
+
 def _infer_where(inputs: Any, attrs: Any) -> list[Spec]:
     condition, x, y = inputs
     if attrs.get("strict"):
@@ -686,7 +693,7 @@ def _infer_where(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 def _select(condition: Any, x: Any, y: Any, strict: bool = False, module: Any = jnp) -> Any:
-    if strict:
+    if strict and not _are_alike(condition.shape, x.shape, y.shape):
         _check_alike(condition, x, y)
     if condition.ndim == 1 and x.ndim > 1 and x.shape == y.shape:
         condition = condition.reshape(condition.shape + (1,) * (x.ndim - 1))

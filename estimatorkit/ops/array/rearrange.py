@@ -31,6 +31,7 @@ from estimatorkit.core.registry import (
     same_as_input,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
+from estimatorkit.core.sizes import traced_size
 from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.array.gather_nd import scatter_nd
@@ -132,10 +133,11 @@ def _lengths_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Faul
     def negative(index: tuple[int, ...], values: tuple[int, ...]) -> str:
         return f"seq_lens({index[0]}) < 0: {values[0]}"
 
-    size = int(x.shape[axis])
+    size = x.shape[axis]
+    longest = np.int32(size) if isinstance(size, int) else traced_size(size)
     return [
         Fault(1, lengths < 0, (lengths,), negative),
-        Fault(1, lengths > size, (lengths, np.int32(size)), too_long),
+        Fault(1, lengths > longest, (lengths, longest), too_long),
     ]
 
 
@@ -470,7 +472,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def _ensure_shape(x: Any, shape: TensorShape) -> Any:
-    if not shape.is_compatible_with(x.shape):
+    if shape.dims is not None and differ(x.shape, shape.dims):
         raise ValueError(
             f"Shape of tensor [{','.join(map(str, x.shape))}] is not compatible with expected "
             f"shape {shape}."

@@ -245,15 +245,22 @@ def _with_leading(
     values: TensorShape, reference: TensorShape, last: Sequence[int], of: str
 ) -> TensorShape:
     """The shape of `values`, with the last dimension of 1 that labels and weights may lack."""
-    if values.rank is None or reference.rank is None or 1 not in last or of not in _MAY_LACK:
-        return values
-    return values.concatenate([1]) if values.rank == reference.rank - 1 else values
+    lacks = _lacks_last(values.rank, reference.rank, last, of)
+    return values.concatenate([1]) if lacks else values
+
+
+def _lacks_last(rank: int | None, reference: int | None, last: Sequence[int], of: str) -> bool:
+    if rank is None or reference is None or 1 not in last or of not in _MAY_LACK:
+        return False
+    return rank == reference - 1
 
 
 def _ensure_leading(values: Any, reference: Any, last: Sequence[int], what: str, of: str) -> Any:
-    wanted = [TensorShape([*reference.shape[:-1], each]) for each in last]
-    shape = _with_leading(TensorShape(values.shape), TensorShape(reference.shape), last, of)
-    if shape not in wanted:
+    shape = tuple(values.shape)
+    if _lacks_last(len(shape), len(reference.shape), last, of):
+        shape = (*shape, 1)
+    if shape not in [(*reference.shape[:-1], each) for each in last]:
+        wanted = [TensorShape([*reference.shape[:-1], each]) for each in last]
         shown = [wanted[0], TensorShape(values.shape), TensorShape(reference.shape)]
         expected, received, compared = ("[" + " ".join(map(str, each)) + "]" for each in shown)
         first = f"[expected_{of}_shape: ] {expected}"
@@ -266,7 +273,7 @@ def _ensure_leading(values: Any, reference: Any, last: Sequence[int], what: str,
             expected=f"{of} of shape " + " or ".join(map(str, wanted)),
             received=shown[1],
         )
-    return values.reshape(tuple(shape))
+    return values.reshape(shape)
 
 
 def _infer_leading(inputs: Any, attrs: Any) -> list[Spec]:

@@ -210,7 +210,7 @@ def _avg_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: b
     x = _channels_last(jnp.asarray(x), channels_first)
     total = _pooled(x, window, strides, padding, _SUM)
     inside = np.ones((1, *x.shape[1:-1], 1), np.float32)
-    pads = window_pads(x.shape[1:-1], window, strides, padding)
+    pads = window_pads(inside.shape[1:-1], window, strides, padding)
     if not any(map(sum, pads)):
         count: Any = int(np.prod(window))
     else:

@@ -84,13 +84,13 @@ def _while(equation: Equation) -> Function:
             values[at] = np.array(values[at], order="C")
         watch, done, end_of_turn = _watch.get(), 0, FIRST
         while condition(*own, *values)[0]:
+            values = body(*constants, *values)
+            done += 1
             if watch is not None:
                 if done == end_of_turn:
                     end_of_turn += watch.iterations(done)
                 if watch.is_over:
                     break
-            values = body(*constants, *values)
-            done += 1
         spend(done * (condition.seconds + body.seconds))
         return values
 

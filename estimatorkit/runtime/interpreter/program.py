@@ -25,6 +25,7 @@ from estimatorkit.runtime.interpreter.equations import (
     equation_has_sizes,
     inner_jaxprs,
 )
+from estimatorkit.runtime.interpreter.floats import as_xla
 from estimatorkit.runtime.interpreter.ownership import UPDATES, Memory
 from estimatorkit.runtime.interpreter.rules import function_of, words_of
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD
@@ -252,12 +253,12 @@ class Template:
         """The results of an equation of constants; None if it is to run each time."""
         if not takes or not self._constants.issuperset(takes):
             return None
-        if has_effect(source) or equation_has_sizes(source):
-            return None
+        if has_effect(source) or equation_has_sizes(source) or inner_jaxprs(source):
+            return None  # a loop may take any number of steps
         equation = equation_at(source, self._none)
         if any(aval.size > SMALL for aval in equation.outputs):
             return None
-        with np.errstate(all="ignore"):
+        with as_xla():
             found = function_of(equation)(*[self.slots[at] for at in takes])
         results = found if source.primitive.multiple_results else [found]
         return [self._constant(each, each.dtype) for each in results]

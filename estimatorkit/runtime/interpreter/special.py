@@ -82,9 +82,9 @@ _ERF_LIMIT = np.float32(3.832506856900711)
 
 @arithmetic("erf")
 def _erf(equation: Equation) -> Function:
-    from scipy.special import erf
-
     if equation.result.dtype != np.float32:
+        from scipy.special import erf
+
         return erf
     above, below = _ERF  # XLA's; SciPy's takes 3 times as long
 
@@ -129,10 +129,10 @@ _ERF_INV = (
 @arithmetic("erf_inv")
 def _erf_inv(equation: Equation) -> Function:
     """Giles, Approximating the erfinv function, 2012, as XLA; SciPy's takes 3 times as long."""
-    from scipy.special import erfinv
-
     shape, dtype = equation.result
     if dtype != np.float32 or not shape:
+        from scipy.special import erfinv
+
         return lambda x: np.copysign(erfinv(x), x)  # SciPy's loses the sign of a zero
     central, tail = _ERF_INV
 
@@ -147,21 +147,6 @@ def _erf_inv(equation: Equation) -> Function:
         return x * factor
 
     return run
-
-
-@arithmetic("lgamma")
-def _lgamma(equation: Equation) -> Function:
-    from scipy.special import gammaln
-
-    return lambda x: np.where(np.isinf(x), np.abs(x), gammaln(x))
-
-
-@arithmetic("digamma")
-def _digamma(equation: Equation) -> Function:
-    from scipy.special import psi
-
-    nan = equation.result.dtype.type(np.nan)
-    return lambda x: np.where(x == 0, nan, psi(x))
 
 
 def _within(primitive: str, name: str, domain: Callable[..., Any]) -> None:

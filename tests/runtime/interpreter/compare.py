@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from estimatorkit.core.x64 import x64
+from estimatorkit.runtime.interpreter.floats import as_xla
 from estimatorkit.runtime.interpreter.table import program_of
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -92,7 +93,7 @@ def check(
         made = jax.make_jaxpr(lambda *given: [f(*given) for f in functions])(*arguments)
         wanted = jax.jit(lambda *given: [jax.tree.leaves(f(*given)) for f in functions])(*arguments)
         names = [at for at, leaves in enumerate(wanted) for _ in leaves]
-        with np.errstate(all="ignore"):
+        with as_xla():
             if xla:
                 got = program_of(made)(*arguments)
             else:

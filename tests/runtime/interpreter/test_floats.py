@@ -1,0 +1,55 @@
+"""Subnormal numbers are zeros in interpreted programs, as in XLA's, and only there."""
+
+import platform
+import sys
+import threading
+
+import numpy as np
+import pytest
+from jax import lax
+
+from estimatorkit.runtime.interpreter.floats import as_xla
+from tests.runtime.interpreter.compare import check
+
+flushed = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="not known of other CPUs"
+)
+
+
+@flushed
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_subnormal_numbers(dtype):
+    tiny = 2.0 ** (-1022 if dtype == "float64" else -126)
+    x = np.array([tiny / 2, -tiny / 4, tiny, -0.0, tiny * 4, 1.0, np.inf], dtype)
+    functions = [lax.sqrt, lax.sign, lax.ceil, lambda x: lax.eq(x, x - x)]
+    functions += [lambda x: x * x, lambda x: x / np.asarray(8, x.dtype), lax.rsqrt]
+    check([*functions, lambda x: lax.reduce_sum(x[:3], (0,)), lambda x: lax.lt(x, x * 2)], x)
+
+
+@flushed
+def test_the_state_of_the_thread_is_restored():
+    x = np.full(8, 1e-40, np.float32)
+
+    def zeros():
+        return int((x == 0).sum())
+
+    assert zeros() == 0
+    with as_xla():
+        assert zeros() == 8
+        with as_xla():
+            assert zeros() == 8
+        assert zeros() == 8
+        found = []
+        thread = threading.Thread(target=lambda: found.append(np.exp(np.float32(-90)) == 0))
+        thread.start()
+        thread.join()
+    assert zeros() == 0
+    with pytest.raises(KeyError), as_xla():
+        raise KeyError
+    assert zeros() == 0
+
+
+def test_nothing_warns():
+    with as_xla():
+        assert np.log(np.float32(0)) == -np.inf
+        assert np.isnan(np.float32(np.inf) - np.float32(np.inf))
