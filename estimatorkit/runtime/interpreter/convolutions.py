@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from estimatorkit.runtime.interpreter.cost import convolution_seconds
 from estimatorkit.runtime.interpreter.equations import Aval, Equation, Function
 from estimatorkit.runtime.interpreter.rules import arithmetic, compiled, rule
 
@@ -160,7 +161,12 @@ def _ffi_call(equation: Equation) -> Function:
         int(written["feature_groups"]),
     )
     convolve = _convolution(equation.inputs, equation.result, layout)
-    return lambda x, w: [convolve(x, w)]
+
+    def run(x: Any, w: Any) -> list[Any]:
+        return [convolve(x, w)]
+
+    run.seconds = convolution_seconds(equation, layout.filter[0])  # type: ignore[attr-defined]
+    return run
 
 
 def _convolution(inputs: Sequence[Aval], result: Aval, layout: _Layout) -> Function:
