@@ -10,8 +10,9 @@ jaxpr for the numbers of a run in a fraction of the time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,6 +22,7 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
+from estimatorkit.core.errors import InvalidArgumentError, OpError
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sizes import LEAST, Size, Sizes
 from estimatorkit.core.tensor import Tensor
@@ -72,13 +74,17 @@ class SymbolicTrace:
         """The jaxpr for the numbers of a run (see `values`)."""
         return at_sizes(self.jaxpr, values)
 
+    def error(self, vector: Any, values: Sequence[int]) -> InvalidArgumentError | None:
+        """The error that the vector of a run stands for (see `Sites.error`, `values`)."""
+        return self.sites.error(vector, values)
+
 
 def symbolic_trace(
     segment: Segment,
     static_values: Mapping[Tensor, Any],
     inputs: Sequence[Any],
     state: Sequence[Any],
-) -> SymbolicTrace:
+) -> SymbolicTrace | str:
     """Traces a device segment for all sizes of its unknown dimensions.
 
     Dimensions that have less than 2 elements in this run stay numbers: they broadcast. Those that
@@ -90,9 +96,9 @@ def symbolic_trace(
         inputs: its traced inputs in order, or their shapes and dtypes.
         state: the values of `state_names(segment)`, or their shapes and dtypes.
 
-    Raises:
-        Exception: what a kernel or JAX raises if they cannot trace such dimensions; the segment is
-            then traced for each shape.
+    Returns:
+        The trace; or the reason why a kernel or JAX cannot trace such dimensions. The segment is
+        then traced for each shape.
     """
     sizes = Sizes()
     symbols: dict[int, Size] = {}
@@ -106,12 +112,47 @@ def symbolic_trace(
         for value, shape in zip(state, shapes, strict=True)
     ]
     sites = Sites()
-    with x64() if segment.wide else nullcontext(), portable(), collecting(sites):
-        function = traced_function(segment, static_values)
-        closed, results = jax.make_jaxpr(function, return_shape=True)(given, variables)
-    _check_reshapes(closed)
+    function = traced_function(segment, static_values)
+    try:
+        with x64() if segment.wide else nullcontext(), collecting(sites), _tracing():
+            closed, results = jax.make_jaxpr(function, return_shape=True)(given, variables)
+            _check_reshapes(closed)
+    except Exception as error:
+        if not is_refusal(error):
+            raise
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     leaves = tuple(tuple(each.shape) for each in jax.tree.leaves((given, variables)))
     return SymbolicTrace(closed, jax.tree.structure(results), leaves, sizes, sites)
+
+
+@contextmanager
+def _tracing() -> Iterator[None]:
+    """A context manager for tracing sizes: of kernels for all platforms, without warnings about
+    sizes as indices, which are 32 bits wide."""
+    with portable(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Explicitly requested dtype", UserWarning)
+        yield
+
+
+_REFUSALS = (
+    OpError,
+    jax.errors.InconclusiveDimensionOperation,
+    TypeError,
+    ValueError,
+    NotImplementedError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    ZeroDivisionError,
+)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether kernels or JAX raise an exception where they need numbers for symbolic dimensions.
+
+    JAX's tracer has exceptions of its own that are not public (`UnexpectedDimVar`).
+    """
+    return isinstance(error, _REFUSALS) or type(error).__module__.startswith("jax.")
 
 
 def polymorphic_function(segment: Segment) -> Callable[[Sequence[Any]], list[Any]]:
@@ -171,4 +212,4 @@ def _numbers(
     return found
 
 
-__all__ = ["SymbolicTrace", "polymorphic_function", "symbolic_trace"]
+__all__ = ["SymbolicTrace", "is_refusal", "polymorphic_function", "symbolic_trace"]
