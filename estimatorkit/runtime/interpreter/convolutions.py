@@ -13,14 +13,16 @@ operations; XLA compiles each for 30 to 200 ms (jax 0.10).
 from __future__ import annotations
 
 import itertools
+import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimatorkit.runtime.interpreter.equations import Equation, Function
-from estimatorkit.runtime.interpreter.rules import arithmetic
+from estimatorkit.runtime.interpreter.cost import convolution_seconds
+from estimatorkit.runtime.interpreter.equations import Aval, Equation, Function
+from estimatorkit.runtime.interpreter.rules import arithmetic, compiled, rule
 
 _FEW_CHANNELS = 32
 """Input channels up to which windows are copied."""
@@ -103,63 +105,122 @@ class _Problem(NamedTuple):
         return math.prod(line.output for line in self.lines)
 
 
+class _Layout(NamedTuple):
+    """How a convolution's parameters place it: the dimensions of batch (or outputs), channels and
+    space in the input, the filter and the output; steps along each spatial dimension; groups."""
+
+    input: Sequence[int]
+    filter: Sequence[int]
+    output: Sequence[int]
+    strides: Sequence[int]
+    before: Sequence[int]
+    input_dilations: Sequence[int]
+    dilations: Sequence[int]
+    groups: int
+    batches: int = 1
+
+
 @arithmetic("conv_general_dilated")
 def _conv_general_dilated(equation: Equation) -> Function:
-    parameters, (left, right) = equation.params, equation.inputs
+    parameters = equation.params
     numbers = parameters["dimension_numbers"]
-    shape, dtype = equation.result
+    layout = _Layout(
+        numbers.lhs_spec,
+        numbers.rhs_spec,
+        numbers.out_spec,
+        parameters["window_strides"],
+        [int(before) for before, _ in parameters["padding"]],
+        parameters["lhs_dilation"],
+        parameters["rhs_dilation"],
+        parameters["feature_group_count"],
+        parameters["batch_group_count"],
+    )
+    return _convolution(equation.inputs, equation.result, layout)
+
+
+@rule("ffi_call")
+def _ffi_call(equation: Equation) -> Function:
+    """oneDNN's convolutions (`ops.nn.convolution_onednn`), which XLA compiles for 30 ms each."""
+    parameters = equation.params
+    if parameters["target_name"] != "__onednn$convolution":
+        return compiled(equation)
+    written = json.loads(parameters["legacy_backend_config"])["onednn_conv_config"]
+    window, filters = written["window"], written["kernel"]["filter"]
+    steps = {key: list(map(int, each)) for key, each in window.items()}
+    rank = len(steps["size"])
+    of_data = (0, rank + 1, *range(1, rank + 1))
+    ends = (filters["output_feature_dim"], filters["input_feature_dim"])
+    layout = _Layout(
+        of_data,
+        list(map(int, (*ends, *filters["spatial_dims"]))),
+        of_data,
+        steps["strides"],
+        steps["pad_left"],
+        [1] * rank,
+        steps["window_dilations"],
+        int(written["feature_groups"]),
+    )
+    convolve = _convolution(equation.inputs, equation.result, layout)
+
+    def run(x: Any, w: Any) -> list[Any]:
+        return [convolve(x, w)]
+
+    run.seconds = convolution_seconds(equation, layout.filter[0])  # type: ignore[attr-defined]
+    return run
+
+
+def _convolution(inputs: Sequence[Aval], result: Aval, layout: _Layout) -> Function:
+    (left, right), (shape, dtype) = inputs, result
     if math.prod(shape) == 0:
         return lambda *_: np.zeros(shape, dtype)
-    groups, batches = parameters["feature_group_count"], parameters["batch_group_count"]
-    x_spec, w_spec, out_spec = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
-    lines = [
-        _Line(left.shape[x], right.shape[w], shape[y], stride, int(before), inner, outer)
-        for x, w, y, stride, (before, _), inner, outer in zip(
-            x_spec[2:],
-            w_spec[2:],
-            out_spec[2:],
-            parameters["window_strides"],
-            parameters["padding"],
-            parameters["lhs_dilation"],
-            parameters["rhs_dilation"],
-            strict=True,
-        )
-    ]
-    count = max(groups, batches)
-    problem = _Problem(
-        lines,
-        count,
-        left.shape[x_spec[0]] // batches,
-        left.shape[x_spec[1]] // groups,
-        right.shape[w_spec[0]] // count,
+    x_spec, w_spec, y_spec = layout.input, layout.filter, layout.output
+    steps = zip(
+        x_spec[2:],
+        w_spec[2:],
+        y_spec[2:],
+        layout.strides,
+        layout.before,
+        layout.input_dilations,
+        layout.dilations,
+        strict=True,
     )
+    lines = [_Line(left.shape[x], right.shape[w], shape[y], *rest) for x, w, y, *rest in steps]
+    count = max(layout.groups, layout.batches)
+    batch, channels = (
+        left.shape[x_spec[0]] // layout.batches,
+        left.shape[x_spec[1]] // layout.groups,
+    )
+    outputs = right.shape[w_spec[0]] // count
+    problem = _Problem(lines, count, batch, channels, outputs)
     compute = _computation(problem, dtype)
-    spatial = tuple(line.size for line in lines)
-    x_order = (x_spec[0], *x_spec[2:], x_spec[1])
-    w_order = (*w_spec[2:], w_spec[1], w_spec[0])
-    window = (*(line.filter for line in lines), problem.channels, count, problem.outputs)
-    w_last = len(window) - 2
-    # The groups' dimension comes first.
-    if batches > 1:
-        x_shape = (count, problem.batch, *spatial, problem.channels)
-        x_first = 0
+    space = tuple(line.size for line in lines)
+    # Groups, which follow the batch or precede channels and outputs, become the first dimension.
+    if layout.batches > 1:
+        x_split, group = (count, batch, *space, channels), 0
     else:
-        x_shape = (problem.batch, *spatial, count, problem.channels)
-        x_first = len(x_shape) - 2
-    back = [0] * len(shape)
-    for at, dim in enumerate((out_spec[0], *out_spec[2:], out_spec[1])):
-        back[dim] = at
+        x_split, group = (batch, *space, count, channels), len(space) + 1
+    to_x = _moved((x_spec[0], *x_spec[2:], x_spec[1]), x_split, group)
+    w_split = (*(line.filter for line in lines), channels, count, outputs)
+    to_w = _moved((*w_spec[2:], w_spec[1], w_spec[0]), w_split, len(space) + 1)
     places = tuple(line.output for line in lines)
+    split, whole = (batch, *places, count, outputs), (batch, *places, count * outputs)
+    to_y = _moved(range(len(split)), split, len(space) + 1)
+    back = tuple(np.argsort((y_spec[0], *y_spec[2:], y_spec[1])).tolist())
 
     def run(x: Any, w: Any) -> Any:
-        x, w = x.transpose(x_order).reshape(x_shape), w.transpose(w_order).reshape(window)
         if x.dtype != dtype or w.dtype != dtype:
             x, w = x.astype(dtype), w.astype(dtype)
-        y = np.zeros((problem.batch, *places, count, problem.outputs), dtype)
-        compute(np.moveaxis(x, x_first, 0), np.moveaxis(w, w_last, 0), np.moveaxis(y, -2, 0))
-        return y.reshape(problem.batch, *places, count * problem.outputs).transpose(back)
+        y = np.zeros(split, dtype)
+        compute(to_x(x), to_w(w), to_y(y))
+        return y.reshape(whole).transpose(back)
 
     return run
+
+
+def _moved(order: Sequence[int], split: tuple[int, ...], group: int) -> Callable[[Any], Any]:
+    """The function that reorders dimensions, splits them, and moves one of them to the front."""
+    first = (group, *(at for at in range(len(split)) if at != group))
+    return lambda x: x.transpose(order).reshape(split).transpose(first)
 
 
 def _computation(problem: _Problem, dtype: Any) -> Function:

@@ -75,7 +75,8 @@ def multiplications(equation: Equation) -> int:
     if equation.name != "dot_general":
         return 0
     (own, _), _ = equation.params["dimension_numbers"]
-    return equation.result.size * math.prod(equation.inputs[0].shape[at] for at in own)
+    depth: int = math.prod(equation.inputs[0].shape[at] for at in own)
+    return equation.result.size * depth
 
 
 def seconds_of(equation: Equation) -> float:
@@ -84,12 +85,22 @@ def seconds_of(equation: Equation) -> float:
     if equation.name == "dot_general":
         return _CALL + multiplications(equation) * _PRODUCT
     if equation.name == "conv_general_dilated":
-        kernel = equation.inputs[1]
-        channels = kernel.shape[equation.params["dimension_numbers"].rhs_spec[0]]
-        return float(20 * _CALL + size * kernel.size / max(channels, 1) * _CONVOLUTION)
+        return convolution_seconds(equation, equation.params["dimension_numbers"].rhs_spec[0])
     if equation.name.startswith(("reduce", "cum", "arg")):
         size = equation.inputs[0].size
     return _CALL + size * _ELEMENTS.get(equation.name, _ELEMENT)
+
+
+def convolution_seconds(equation: Equation, outputs: int) -> float:
+    """The estimated time of a convolution.
+
+    Args:
+        equation: of input and filter.
+        outputs: the dimension of the filter that counts output channels.
+    """
+    kernel = equation.inputs[1]
+    products = equation.result.size * kernel.size / max(kernel.shape[outputs], 1)
+    return 20 * _CALL + products * _CONVOLUTION
 
 
 def compilation_seconds(jaxpr: Any) -> float:

@@ -40,14 +40,15 @@ class Step(NamedTuple):
     Attributes:
         function: computes it.
         operands: gets them from the slots.
-        gives: the slots of its results; a number if it returns one array.
-        last: the slots of arrays that nothing uses later.
+        to: the slot of its result; if there are several, of a list of them, until `more`.
+        more: the slots of several results, and those of arrays that nothing uses later; None if
+            there are neither.
     """
 
     function: Function
     operands: Callable[[list[Any]], Sequence[Any]]
-    gives: int | tuple[int, ...]
-    last: tuple[int, ...]
+    to: int
+    more: tuple[Sequence[int], Sequence[int]] | None
 
 
 class Program:
@@ -69,7 +70,7 @@ class Program:
         self._arguments = template.arguments
         self._results = template.results
         self._steps = [
-            Step(each.function, placed.operands, placed.gives, placed.last)
+            Step(each.function, placed.operands, placed.to, placed.more)
             for each, placed in zip(made, template.placed, strict=True)
         ]
 
@@ -77,15 +78,16 @@ class Program:
         """Runs the program."""
         slots = self._slots.copy()
         slots[: self._arguments] = arguments
-        for function, operands, gives, last in self._steps:
-            results = function(*operands(slots))
-            if type(gives) is int:
-                slots[gives] = results
-            else:
-                for at, result in zip(gives, results, strict=True):  # type: ignore[arg-type]
-                    slots[at] = result
-            for at in last:
-                slots[at] = None
+        for function, operands, to, more in self._steps:
+            slots[to] = function(*operands(slots))
+            if more is not None:
+                several, last = more
+                if several:
+                    for at, result in zip(several, slots[to], strict=True):
+                        slots[at] = result
+                    slots[to] = None
+                for at in last:
+                    slots[at] = None
         return [slots[at] for at in self._results]
 
 
@@ -109,25 +111,28 @@ class _Placed:
     Attributes:
         source: as JAX traced it.
         takes: the slots of its operands.
-        operands, gives, last: see `Step`.
+        results: the slots of its results.
+        operands, to, more: see `Step`.
+        last: the slots of arrays that nothing uses later.
         made: what programs share, if it has no sizes.
         overwrites: whether its first operand may be changed in place.
     """
 
-    def __init__(self, source: Any, takes: Sequence[int], gives: Sequence[int]) -> None:
+    def __init__(self, source: Any, takes: Sequence[int], gives: Sequence[int], to: int) -> None:
         self.source = source
         self.takes = takes
         self.operands = _getter(takes)
-        self.gives = tuple(gives) if source.primitive.multiple_results else gives[0]
-        self.last: tuple[int, ...] = ()
+        self.results = tuple(gives)
+        self.several: Sequence[int] = self.results if source.primitive.multiple_results else ()
+        self.to = to
+        self.last: Sequence[int] = ()
         self.made: _Made | None = None
         self.overwrites = False
         self._has_sizes = equation_has_sizes(source)
 
     @property
-    def results(self) -> tuple[int, ...]:
-        """The slots of its results."""
-        return (self.gives,) if isinstance(self.gives, int) else self.gives
+    def more(self) -> tuple[Sequence[int], Sequence[int]] | None:
+        return (self.several, self.last) if self.several or self.last else None
 
     def at(self, numbers: Numbers) -> _Made:
         """The equation for the numbers of a run."""
@@ -224,7 +229,8 @@ class Template:
 
         def home(atom: Any) -> int:
             if isinstance(atom, Literal):
-                return self._constant(atom.val, atom.aval.dtype)
+                aval: Any = atom.aval
+                return self._constant(atom.val, aval.dtype)
             return homes[atom]
 
         for source in jaxpr.eqns:
@@ -246,7 +252,8 @@ class Template:
         if known is not None:
             return known
         gives = [self._slot() for _ in source.outvars]
-        self.placed.append(_Placed(source, takes, gives))
+        to = self._slot() if source.primitive.multiple_results else gives[0]
+        self.placed.append(_Placed(source, takes, gives, to))
         return gives
 
     def _computed(self, source: Any, takes: list[int]) -> list[int] | None:

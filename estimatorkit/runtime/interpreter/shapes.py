@@ -20,16 +20,26 @@ def _reshape(equation: Equation) -> Function:
 
 @rule("broadcast_in_dim")
 def _broadcast_in_dim(equation: Equation) -> Function:
-    shape, kept = equation.result.shape, equation.params["broadcast_dimensions"]
-    given = equation.inputs[0].shape
-    between = [1] * len(shape)
-    for at, size in zip(kept, given, strict=True):
+    (shape, dtype), given = equation.result, equation.inputs[0].shape
+    between, strides = [1] * len(shape), [0] * len(shape)
+    stride = dtype.itemsize
+    for at, size in reversed(
+        list(zip(equation.params["broadcast_dimensions"], given, strict=True))
+    ):
         between[at] = size
-    if tuple(between) == given or not given:
-        return lambda x, *_: np.broadcast_to(x, shape)
+        strides[at] = 0 if size == 1 else stride
+        stride *= size
     if tuple(between) == shape:
         return lambda x, *_: x.reshape(shape)
-    return lambda x, *_: np.broadcast_to(x.reshape(between), shape)
+    if 0 in shape:
+        return lambda *_: np.empty(shape, dtype)
+
+    def run(x: Any, *_: Any) -> Any:
+        if x.flags.c_contiguous:  # in a fifth of the time of `broadcast_to`
+            return np.ndarray(shape, dtype, x, 0, strides)
+        return np.broadcast_to(x.reshape(between), shape)
+
+    return run
 
 
 @rule("squeeze", "expand_dims")

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from jax import lax
 
+from estimatorkit.ops.nn import convolution_onednn
+from estimatorkit.ops.nn.convolution_problem import Window, problem_of
 from tests.runtime.interpreter.agreement import agree
 from tests.sweep import sweep
 
@@ -76,3 +78,32 @@ def test_convolutions(dtype: str) -> None:
 def test_many_convolutions(start: int) -> None:
     cases = [_random_convolution(seed, "float32") for seed in range(start, start + 30)]
     agree(cases, rtol=1e-6, atol=1e-6)
+
+
+ONEDNN = [
+    Window((1, 1), ((1, 1), (1, 1)), (1, 1), 1),
+    Window((2, 1), ((0, 2), (1, 0)), (1, 1), 1),
+    Window((1, 1), ((2, 2), (0, 3)), (2, 3), 1),
+    Window((2, 2), ((1, 1), (1, 1)), (1, 1), 4),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not convolution_onednn.is_available(), reason="oneDNN needs Linux on x86-64")
+def test_convolutions_of_onednn() -> None:
+    random = np.random.RandomState(0)
+    x = random.randint(-3, 4, (4, 9, 10, 8)).astype(np.float32)
+    cases: list[Any] = []
+    for window in ONEDNN:
+        filters = random.randint(-3, 4, (3, 2, 8 // window.groups, 8)).astype(np.float32)
+        call = functools.partial(convolution_onednn.forward, window=window)
+        cases.append((call, (x, filters)))
+        if window.groups == 1:
+            problem = problem_of(x, filters, window)
+            dy = random.randint(-3, 4, (4, *problem.outputs, 8)).astype(np.float32)
+            gradient = functools.partial(convolution_onednn.filter_gradient, problem=problem)
+            cases.append((gradient, (x, dy)))
+    line = Window((2,), ((1, 2),), (1,), 1)
+    filters = random.randint(-3, 4, (3, 8, 8)).astype(np.float32)
+    cases.append((functools.partial(convolution_onednn.forward, window=line), (x[0], filters)))
+    agree(cases, exact=True)
