@@ -67,6 +67,12 @@ def _reproducible_seeds(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "urandom", random.Random(request.node.nodeid).randbytes)
 
 
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """XLA compiles segments before their first run: for tests of what is compiled."""
+    monkeypatch.setenv("ESTIMATORKIT_EXECUTOR", "xla")
+
+
 _executables: list[float] = []
 
 

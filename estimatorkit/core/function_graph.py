@@ -251,14 +251,17 @@ class GraphFunction:
         return any(map(may_not_end, self.ops))
 
     def jitted(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """`call(function, inputs, key)` as a JAX function of `(inputs, key)`, made once."""
+        """`call(function, inputs, key)` as a JAX function of `(inputs, key, sites)`, made once.
+
+        It is traced anew for other sites, which its tests are numbered by (see `runtime.xla.faults`).
+        """
         if self._jitted is None:
 
-            def run(inputs: Sequence[Any], key: Any) -> Any:
+            def run(inputs: Sequence[Any], key: Any, sites: Any) -> Any:
                 self.traces += 1
                 return call(self, inputs, key)
 
-            self._jitted = jax.jit(run)
+            self._jitted = jax.jit(run, static_argnums=2)
         return self._jitted
 
     @functools.cached_property

@@ -213,7 +213,7 @@ class CompiledSegment:
             given = [named[name] for name in state_names(self.segment)]
             watch = LoopWatch(state.cancellation.check_of_thread()) if self._may_not_end else None
             with self._context():
-                if program is None:
+                if program is None or not program.fits(given):
                     program = self._interpreter.interpretation(static, inputs, given)
                     if state.executor == "auto" and not program.is_cheap:
                         raise NotInterpretable("XLA compiles it in less time")

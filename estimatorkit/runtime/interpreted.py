@@ -56,6 +56,10 @@ class SegmentInterpreter:
         self.segment = segment
         self.sites = sites
         self._traces: dict[Any, list[_Trace]] = {}  # by the values of static inputs
+        variable = segment.ops[0].graph.get_operation_by_name
+        shapes = [variable(name).attrs["shape"] for name in segment.reads]
+        self.growing = [at for at, each in enumerate(shapes) if not each.is_fully_defined()]
+        """The variables whose shapes may change between runs, by their places in the state."""
 
     def interpretation(
         self, static: Mapping[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]
@@ -126,6 +130,12 @@ class Interpretation:
         self._tested: tuple[Program, Any] | None = None
         self._meter = Meter()
         self._compilation: Future[Callable[..., Any]] | None = None
+
+    def fits(self, state: Sequence[Any]) -> bool:
+        """Whether variables still have the shapes that the program is for."""
+        _, avals = self._avals
+        growing = self._interpreter.growing
+        return all(np.shape(state[at]) == avals[at].shape for at in growing)
 
     @property
     def is_cheap(self) -> bool:

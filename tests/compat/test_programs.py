@@ -48,6 +48,7 @@ def test_strided_slice_with_computed_bounds() -> None:
     np.testing.assert_array_equal(corners, data[2:3, :2])
 
 
+@pytest.mark.usefixtures("compiled")
 def test_moving_window_compiles_once_per_length() -> None:
     data = np.arange(44, dtype=np.float32).reshape(22, 2)
     with tf.Graph().as_default(), tf.Session() as session:

@@ -237,6 +237,7 @@ def test_variable_read_between_updates() -> None:
             assert after == pytest.approx(before * 0.8)
 
 
+@pytest.mark.usefixtures("compiled")
 def test_forward_and_backward_compile_once() -> None:
     x = placeholder(float32, [None, 4])
     w = Variable(np.ones([4, 2], np.float32))

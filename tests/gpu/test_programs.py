@@ -50,6 +50,7 @@ def test_the_default_device_is_the_accelerator() -> None:
     assert kinds[-1] == "CPU"
 
 
+@pytest.mark.usefixtures("compiled")
 def test_operations_run_where_they_are_asked_to() -> None:
     with tf.device("/cpu:0"):
         kept = tf.get_variable("kept", [4], initializer=tf.ones_initializer())
@@ -257,6 +258,7 @@ def test_checkpoints_move_between_devices(tmp_path: Path, first_on_cpu: bool) ->
 # -- memory
 
 
+@pytest.mark.usefixtures("compiled")
 def test_buffers_of_variables_are_donated() -> None:
     weights = tf.get_variable("w", [512, 512])
     step = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(tf.square(weights)))

@@ -165,6 +165,7 @@ def test_packed_ids_match_separate_columns() -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.usefixtures("compiled")
 def test_sparse_batches_of_similar_width_share_compilation() -> None:
     words = tf.sparse_placeholder(tf.string, [None, None])
     column = fc.categorical_column_with_hash_bucket("x", 10)

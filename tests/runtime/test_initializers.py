@@ -60,6 +60,7 @@ def test_slow_numpy_initializer_is_compiled() -> None:
         assert np.isfinite(session.run(tf.reduce_sum(large)))
 
 
+@pytest.mark.usefixtures("compiled")
 def test_dropout_step_compiles_once(executables: list[float]) -> None:
     x = tf.placeholder(tf.float32, [8, 4])
     hidden = tf.nn.dropout(tf.layers.dense(x, 4), rate=0.5)

@@ -251,6 +251,7 @@ def test_unneeded_placeholder_needs_no_feed() -> None:
 # -- plans and compilations
 
 
+@pytest.mark.usefixtures("compiled")
 def test_one_call_per_step_and_one_compilation_per_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     x = placeholder(float32, [None, 3], "x")
     w = Variable(np.ones([3, 2], np.float32))
@@ -432,6 +433,7 @@ def test_extremes_of_empty_arrays() -> None:
 # -- shapes that follow from values
 
 
+@pytest.mark.usefixtures("compiled")
 def test_shapes_from_shapes_are_static() -> None:
     x = placeholder(float32, [None, None], "x")
     rows = array.shape(x)[0]
@@ -449,6 +451,7 @@ def test_shapes_from_shapes_are_static() -> None:
         assert session.state.compilations.total() == 1
 
 
+@pytest.mark.usefixtures("compiled")
 def test_fed_shape_compiles_once_per_value() -> None:
     dims = placeholder(int32, [2], "dims")
     limit = placeholder(int32, [], "limit")
@@ -472,6 +475,7 @@ def test_computed_shape() -> None:
         assert session.run(filled, {x: np.ones(5000)}).shape == (5000, 2)
 
 
+@pytest.mark.usefixtures("compiled")
 def test_data_behind_computed_shape_is_not_compiled_in() -> None:
     x = placeholder(float32, [2], "x")
     count = elementwise.cast(reduce.reduce_sum(x), int32)

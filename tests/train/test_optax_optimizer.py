@@ -95,6 +95,7 @@ def test_steps_match_optax(name: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(again, value)
 
 
+@pytest.mark.usefixtures("compiled")
 def test_hyperparameter_in_state_can_be_changed() -> None:
     w = Variable(np.array([1.0], np.float32), name="w")
     optimizer = OptaxOptimizer(optax.inject_hyperparams(optax.sgd)(learning_rate=0.5))

@@ -336,6 +336,7 @@ def test_step_is_one_segment_and_one_compilation() -> None:
         assert losses[0] == pytest.approx(1.0 + 4 * 2 * 0.01)  # before the first update
 
 
+@pytest.mark.usefixtures("compiled")
 def test_learning_rates_are_inputs() -> None:
     w = weights([10.0])
     rate = builtin_ops.placeholder("float32", [])

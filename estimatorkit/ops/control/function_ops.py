@@ -35,6 +35,7 @@ from estimatorkit.ops.math.linalg import MATMUL, matrix_product
 from estimatorkit.ops.math.random import random_words
 from estimatorkit.runtime.lower import call_function
 from estimatorkit.runtime.xla.cancellation import FIRST, FIRST_OF_SCALARS, call_number
+from estimatorkit.runtime.xla.faults import sites
 from estimatorkit.runtime.xla.random_bits import split_key
 
 
@@ -514,7 +515,7 @@ def _call(
     elif function.may_not_end or any(_known(given[at]) for at in function.static):
         changed, outputs = call_function(function, given, key)
     else:  # traced once, however often it is called
-        changed, outputs = function.jitted(call_function)(given, key)
+        changed, outputs = function.jitted(call_function)(given, key, sites())
     own = [positions[0][at] for at in function.updated]
     new = dict(zip(own, changed, strict=True))
     return [*(new[at] for at in sorted(new)), *outputs]

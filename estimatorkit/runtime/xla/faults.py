@@ -82,6 +82,11 @@ def are_checked() -> bool:
     return os.environ.get(_VARIABLE, "1") != "0"
 
 
+def sites() -> Sites | None:
+    """What receives the tests of traced operations; None if they are not marked."""
+    return _sites.get()
+
+
 def is_collecting() -> bool:
     """Whether traced operations mark the tested inputs."""
     return _sites.get() is not None
@@ -113,9 +118,9 @@ def tested(
     Raises:
         InvalidArgumentError: known values are faulty.
     """
-    sites = _sites.get()
+    found = _sites.get()
     inputs, later = list(inputs), list[Mark]()
-    if sites is None:
+    if found is None:
         return inputs, later
     for fault in faults:
         if 0 in np.shape(fault.bad):
@@ -125,7 +130,7 @@ def tested(
                 continue
             if fault.position in certain:
                 raise_found(op, [fault])
-        site = sites.add(op, fault)
+        site = found.add(op, fault)
         marked = inputs[fault.position]
         if isinstance(marked, (np.ndarray, np.generic)):  # stays static
             later.append((_operands(fault), site))

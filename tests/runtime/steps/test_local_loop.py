@@ -113,6 +113,7 @@ def test_all_partitions_share_one_executable(training: Training, at_once: Any) -
     assert training.session.state.compilations["step"] == 1
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_session_run_gives_same_steps(training: Training, at_once: Any) -> None:
     """On CPU they are equal to the bit too; XLA does not promise that between two programs."""
@@ -124,6 +125,7 @@ def test_session_run_gives_same_steps(training: Training, at_once: Any) -> None:
         np.testing.assert_allclose(value, at_once[1][name], atol=1e-6)
 
 
+@pytest.mark.usefixtures("compiled")
 def test_runs_and_loop_calls_share_position(training: Training, at_once: Any) -> None:
     training.start.restore(training.session)
     fetches = [training.model.loss, training.model.train_op]

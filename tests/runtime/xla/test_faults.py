@@ -542,6 +542,7 @@ def test_fault_messages_release_tracers(op_type: str) -> None:
         jax.make_jaxpr(function)(*given)
 
 
+@pytest.mark.usefixtures("compiled")
 def test_failing_run_compiles_once() -> None:
     ids, x = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.float32, [2])
     row, double = tf.gather([1.0, 2.0, 3.0], ids), x * 2.0

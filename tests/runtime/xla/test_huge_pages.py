@@ -54,6 +54,7 @@ def test_table_moves_to_huge_pages_and_keeps_values(session: Any) -> None:
     assert run.run(tf.reduce_sum(table)) == 2 * 2 * 64
 
 
+@pytest.mark.usefixtures("compiled")
 def test_huge_pages_are_requested_once_per_executable(
     session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
