@@ -22,6 +22,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.sizes import dims_of, traced_size
 from estimatorkit.core.tensor import Tensor
 
 
@@ -186,10 +187,12 @@ register(
 def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:
     import jax.numpy as jnp
 
-    whole = jnp.zeros([int(dim) for dim in dense_shape], values.dtype)
+    whole = jnp.zeros(dims_of(dense_shape), values.dtype)
     if 0 in whole.shape[:1]:  # JAX has no derivative for out-of-range rows
         return whole
-    places = jnp.where(indices < 0, len(whole), indices)  # negative indices are dropped
+    places = jnp.where(
+        indices < 0, traced_size(whole.shape[0]), indices
+    )  # negative indices are dropped
     return whole.at[places].add(values, mode="drop")
 
 
@@ -199,7 +202,7 @@ register(
     fault=lambda inputs, attrs: in_range(
         1,
         inputs[1],
-        int(inputs[2][0]),
+        dims_of(inputs[2])[0],
         "segment_ids{at} = {value} is out of range [0, {bound})",
         low=None,
     ),

@@ -473,7 +473,7 @@ def size_primitive() -> Any:
     import jax
     from jax.extend.core import Primitive
 
-    primitive = Primitive("size")
+    primitive: Any = Primitive("size")
 
     def result(**_: Any) -> Any:
         dtype = np.int64 if jax.config.jax_enable_x64 else np.int32  # type: ignore[attr-defined]

@@ -263,9 +263,9 @@ class CompiledSegment:
 
     def _compile_ahead(
         self, static: dict[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]
-    ) -> Callable[..., Any]:
+    ) -> Any:
         """Compiles before a call, for the types of inputs and state."""
-        executable = self._compile(static)
+        executable: Any = self._compile(static)
         named = dict(zip(state_names(self.segment), state, strict=True))
         kept, donated = (
             [named[name] for name in names] for names in (self._access.kept, self._access.donated)

@@ -15,12 +15,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
 
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.logger import logger
 from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
 from estimatorkit.runtime.interpreter.control import Faulted, cancellable_by
 from estimatorkit.runtime.interpreter.cost import Meter, compilation_seconds, metered
@@ -30,7 +31,7 @@ from estimatorkit.runtime.interpreter.table import Program, Template, program_of
 from estimatorkit.runtime.lower import segment_function
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.resource_store import finished
-from estimatorkit.runtime.symbolic import UNTRACEABLE, symbolic_trace
+from estimatorkit.runtime.symbolic import SymbolicTrace, symbolic_trace
 from estimatorkit.runtime.xla.cancellation import LoopWatch
 from estimatorkit.runtime.xla.faults import Sites
 
@@ -92,10 +93,11 @@ class _Trace:
         self, segment: Segment, static: Mapping[Tensor, Any], avals: Sequence[Any]
     ) -> None:
         inputs, state = avals
-        try:
-            self._trace = symbolic_trace(segment, static, inputs, state)
-        except UNTRACEABLE:
-            self._trace = symbolic_trace(segment, static, inputs, state, known=True)
+        found = symbolic_trace(segment, static, inputs, state)
+        if isinstance(found, str):
+            logger.debug("%s is traced for each shape: %s", segment.ops[-1].name, found)
+            found = symbolic_trace(segment, static, inputs, state, known=True)
+        self._trace = cast(SymbolicTrace, found)
         self._template = Template(self._trace.jaxpr)
         self.results = self._trace.results
         self.compiled_in = compilation_seconds(self._trace.jaxpr.jaxpr)

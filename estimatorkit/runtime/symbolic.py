@@ -10,8 +10,9 @@ jaxpr for the numbers of a run in a fraction of the time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
-from estimatorkit.core.errors import OpError
+from estimatorkit.core.errors import InvalidArgumentError, OpError
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sizes import LEAST, Size, Sizes
 from estimatorkit.core.tensor import Tensor
@@ -31,11 +32,6 @@ from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.xla.faults import Sites
 from estimatorkit.runtime.xla.platforms import portable
 from estimatorkit.runtime.xla.sized_jaxprs import at_sizes
-
-
-UNTRACEABLE: tuple[type[Exception], ...] = (OpError, TypeError, ValueError, LookupError)
-UNTRACEABLE += (ArithmeticError, AttributeError, NotImplementedError)
-"""What kernels and JAX raise if they need a number for a size and do not ask for it."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +74,10 @@ class SymbolicTrace:
         """The jaxpr for the numbers of a run (see `values`)."""
         return at_sizes(self.jaxpr, values)
 
+    def error(self, vector: Any, values: Sequence[int]) -> InvalidArgumentError | None:
+        """The error that the vector of a run stands for (see `Sites.error`, `values`)."""
+        return self.sites.error(vector, values)
+
 
 def symbolic_trace(
     segment: Segment,
@@ -85,7 +85,7 @@ def symbolic_trace(
     inputs: Sequence[Any],
     state: Sequence[Any],
     known: bool = False,
-) -> SymbolicTrace:
+) -> SymbolicTrace | str:
     """Traces a device segment for all sizes of its unknown dimensions.
 
     Dimensions that have less than 2 elements in this run stay numbers: they broadcast. Those that
@@ -98,9 +98,12 @@ def symbolic_trace(
         state: the values of `state_names(segment)`, or their shapes and dtypes.
         known: whether to trace for the shapes of this run only.
 
+    Returns:
+        The trace; or the reason why a kernel or JAX cannot trace such dimensions. The segment is
+        then traced for each shape.
+
     Raises:
-        Exception: one of `UNTRACEABLE` if a kernel or JAX cannot trace such dimensions; the segment
-            is then traced for each shape.
+        Exception: `known` is set, and a kernel or JAX refuses the inputs.
     """
     sizes = Sizes()
     symbols: dict[int, Size] = {}
@@ -118,11 +121,46 @@ def symbolic_trace(
         for value, shape in zip(state, shapes, strict=True)
     ]
     sites = Sites()
-    with x64() if segment.wide else nullcontext(), portable():
-        closed, results = segment_jaxpr(segment, static_values, given, variables, sites=sites)
-    _check_reshapes(closed)
+    try:
+        with x64() if segment.wide else nullcontext(), _tracing():
+            closed, results = segment_jaxpr(segment, static_values, given, variables, sites=sites)
+            _check_reshapes(closed)
+    except Exception as error:
+        if known or not is_refusal(error):
+            raise
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     leaves = tuple(tuple(each.shape) for each in jax.tree.leaves((given, variables)))
     return SymbolicTrace(closed, results, leaves, sizes, sites)
+
+
+@contextmanager
+def _tracing() -> Iterator[None]:
+    """A context manager for tracing sizes: of kernels for all platforms, without warnings about
+    sizes as indices, which are 32 bits wide."""
+    with portable(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Explicitly requested dtype", UserWarning)
+        yield
+
+
+_REFUSALS = (
+    OpError,
+    jax.errors.InconclusiveDimensionOperation,
+    TypeError,
+    ValueError,
+    NotImplementedError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    ZeroDivisionError,
+)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether kernels or JAX raise an exception where they need numbers for symbolic dimensions.
+
+    JAX's tracer has exceptions of its own that are not public (`UnexpectedDimVar`).
+    """
+    return isinstance(error, _REFUSALS) or type(error).__module__.startswith("jax.")
 
 
 def polymorphic_function(segment: Segment) -> Callable[[Sequence[Any]], list[Any]]:
@@ -182,4 +220,4 @@ def _numbers(
     return found
 
 
-__all__ = ["SymbolicTrace", "polymorphic_function", "symbolic_trace"]
+__all__ = ["SymbolicTrace", "is_refusal", "polymorphic_function", "symbolic_trace"]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import registry
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant
-from estimatorkit.core.errors import OpError, value_error
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
@@ -37,25 +37,12 @@ from estimatorkit.ops.tables.tables import host_table
 from estimatorkit.runtime.executor import CompiledSegment, HostSegment, segment_name
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.state import ProcessState
-from estimatorkit.runtime.symbolic import polymorphic_function
+from estimatorkit.runtime.symbolic import is_refusal, polymorphic_function
 from estimatorkit.runtime.xla.platforms import portable
 from estimatorkit.storage import tensor_proto
 
 LARGE_ARRAY = 1024
 """Bytes; larger arrays are stored outside the graph, each once."""
-
-_REFUSALS = (
-    OpError,
-    jax.errors.InconclusiveDimensionOperation,
-    TypeError,
-    ValueError,
-    NotImplementedError,
-    IndexError,
-    AttributeError,
-    OverflowError,
-    ZeroDivisionError,
-)
-"""The exceptions of tracing with symbolic dimensions if kernels need numbers, besides JAX's own."""
 
 
 @dataclass
@@ -344,8 +331,7 @@ class _Writer:
                 program = jax.export.export(function, platforms=PLATFORMS)(taken)
                 return bytes(program.serialize())
         except Exception as error:
-            # JAX's tracer has exceptions of its own that are not public (UnexpectedDimVar).
-            if not isinstance(error, _REFUSALS) and not type(error).__module__.startswith("jax."):
+            if not is_refusal(error):
                 raise
             raise NotServable(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
 

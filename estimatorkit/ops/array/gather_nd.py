@@ -21,7 +21,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
-from estimatorkit.core.sizes import Size, traced_size
+from estimatorkit.core.sizes import Size, dims_of, traced_size
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array import indexing
@@ -184,15 +184,15 @@ def check_updates(indices: Any, updates: Any, shape: Sequence[int]) -> None:
 
 
 def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
-    check_updates(indices, updates, [int(dim) for dim in shape])
-    result = jnp.zeros([int(dim) for dim in shape], updates.dtype)
+    check_updates(indices, updates, dims_of(shape))
+    result = jnp.zeros(dims_of(shape), updates.dtype)
     places = tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0))
     at = result.at[places]
     return (at.max if result.dtype == bool else at.add)(updates, mode="drop")
 
 
 def _numpy_scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
-    check_updates(indices, updates, [int(dim) for dim in shape])
+    check_updates(indices, updates, dims_of(shape))
     result = np.full(tuple(shape), b"" if updates.dtype == object else 0, updates.dtype)
     np.add.at(result, tuple(np.moveaxis(indices, -1, 0)), updates)
     return result

@@ -14,6 +14,7 @@ from estimatorkit.core.dtypes import as_dtype, float32, int64
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
+from estimatorkit.core.sizes import dims_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import random, reduce
@@ -21,10 +22,6 @@ from estimatorkit.ops.math.random import get_seed
 from estimatorkit.runtime.xla.random_bits import threefry_key
 
 _SHAPE = np.array([2, 3], np.int32)
-
-
-def _dims(shape: Any) -> tuple[int, ...]:
-    return tuple(int(dim) for dim in np.atleast_1d(shape))
 
 
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
@@ -65,7 +62,7 @@ def _gamma_gradient(op: Any, dy: Any) -> list[Any]:
 register(
     "RandomGamma",
     lambda shape, alpha, *, key: jax.random.gamma(
-        threefry_key(key), alpha, (*_dims(shape), *np.shape(alpha)), alpha.dtype
+        threefry_key(key), alpha, (*dims_of(shape), *np.shape(alpha)), alpha.dtype
     ),
     infer=_infer,
     gradient=_gamma_gradient,
@@ -78,7 +75,7 @@ register(
 register(
     "RandomPoisson",
     lambda shape, rate, dtype, *, key: jax.random.poisson(
-        threefry_key(key), rate, (*_dims(shape), *np.shape(rate))
+        threefry_key(key), rate, (*dims_of(shape), *np.shape(rate))
     ).astype(dtype.numpy_dtype),
     infer=_infer,
     gradient=None,

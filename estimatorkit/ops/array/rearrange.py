@@ -31,7 +31,7 @@ from estimatorkit.core.registry import (
     same_as_input,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
-from estimatorkit.core.sizes import traced_size
+from estimatorkit.core.sizes import dims_of, traced_size
 from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.array.gather_nd import scatter_nd
@@ -286,7 +286,7 @@ def _infer_broadcast_to(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> l
 
 register(
     "BroadcastTo",
-    lambda x, shape: jnp.broadcast_to(x, tuple(int(dim) for dim in shape)),
+    lambda x, shape: jnp.broadcast_to(x, dims_of(shape)),
     infer=_infer_broadcast_to,
     numpy_kernel=lambda x, shape: np.broadcast_to(x, tuple(shape)),
     static=(1,),

@@ -28,6 +28,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.sizes import dims_of, traced_size
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import elementwise
@@ -82,8 +83,10 @@ def _unsorted(kind: str) -> Callable[..., Any]:
 
     def kernel(data: Any, ids: Any, count: Any) -> Any:
         rows, flat = _flat(data, ids)
-        number = int(count)
-        dropped = jnp.where(flat < 0, number, flat)  # in an extra segment, which is dropped
+        (number,) = dims_of(count)
+        dropped = jnp.where(
+            flat < 0, traced_size(number), flat
+        )  # in an extra segment, which is dropped
         result = function(rows, dropped, number + 1)[:number]
         if kind in ("max", "min"):  # an empty segment has the dtype's limit, as in TensorFlow
             empty = jax.ops.segment_sum(jnp.ones_like(dropped), dropped, number + 1)[:number] == 0

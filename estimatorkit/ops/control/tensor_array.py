@@ -31,6 +31,7 @@ from estimatorkit.core.registry import (
     same_as_input,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.sizes import dims_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.array.array import shape as shape_of
 from estimatorkit.ops.sparse import ragged_arrays
@@ -50,7 +51,7 @@ def _empty(zeros: Callable[..., Any]) -> Any:
     def kernel(size: Any, dtype: DType, element_shape: TensorShape, dynamic: bool) -> Any:
         known = element_shape.is_fully_defined()
         dims = element_shape.as_list() if known else [0]
-        return zeros([int(size), *dims], dtype.numpy_dtype)
+        return zeros([*dims_of(size), *dims], dtype.numpy_dtype)
 
     return kernel
 

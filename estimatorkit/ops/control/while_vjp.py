@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from estimatorkit.runtime.xla.cancellation import iterations_until_next
@@ -291,8 +290,8 @@ def _with(values: Values, positions: Sequence[int], new: Values) -> Values:
 
 
 def _spread(like: Values, positions: Sequence[int], found: Values) -> Values:
-    """Gradients at their positions, and JAX's float0 zeros for integers elsewhere."""
-    result: list[Any] = [np.zeros(value.shape, jax.dtypes.float0) for value in like]
+    """Gradients at their positions, and none for integers elsewhere."""
+    result: list[Any] = [None] * len(like)
     for at, value in zip(positions, found, strict=True):
         result[at] = value
     return tuple(result)

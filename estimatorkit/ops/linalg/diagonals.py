@@ -12,7 +12,7 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import InvalidArgumentError, value_error
-from estimatorkit.core.faults import Fault, in_range
+from estimatorkit.core.faults import Fault
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
@@ -194,15 +194,20 @@ def _band_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
             f"input must be at least 2-dim, received shape: {list(x.shape)}"
         )
     rows, columns = x.shape[-2:]
-    text = "{name} must be negative or less or equal to number of {what} ({size}) got: {{value}}"
-    words = (
-        text.format(name="num_lower", what="rows", size=rows),
-        text.format(name="num_upper", what="columns", size=columns),
-    )
     return [
-        *in_range(1, lower, int(rows) + 1, words[0], low=None),
-        *in_range(2, upper, int(columns) + 1, words[1], low=None),
+        _too_wide(1, lower, "num_lower", "rows", rows),
+        _too_wide(2, upper, "num_upper", "columns", columns),
     ]
+
+
+def _too_wide(position: int, width: Any, name: str, what: str, size: Any) -> Fault:
+    def text(_: tuple[int, ...], values: tuple[int, ...]) -> str:
+        return (
+            f"{name} must be negative or less or equal to number of {what} ({size}) got: "
+            f"{values[0]}"
+        )
+
+    return Fault(position, width >= size + 1, (width,), text)
 
 
 register(

@@ -22,6 +22,7 @@ from estimatorkit.core.faults import Fault
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, fixed, register
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.sizes import dims_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.math import random_numpy
 
@@ -57,7 +58,7 @@ def _infer(inputs: Any, attrs: Mapping[str, Any]) -> list[Spec]:
 
 
 def _dims(shape: Any) -> tuple[int, ...]:
-    dims = tuple(int(dim) for dim in np.atleast_1d(shape))
+    dims = dims_of(shape)
     for dim in dims:
         if dim < 0:
             raise InvalidArgumentError(None, None, f"Dimension {dim} must be >= 0")

@@ -24,6 +24,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.sizes import dims_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.nn import convolution_cpu
 from estimatorkit.ops.nn.convolution_problem import Problem, as_window
@@ -299,8 +300,7 @@ def _check_backward(
 
 
 def _shaped(shape: Any, dtype: Any) -> Any:
-    dims = tuple(int(dim) for dim in shape)
-    return jax.ShapeDtypeStruct(dims, dtype)  # type: ignore[no-untyped-call]
+    return jax.ShapeDtypeStruct(dims_of(shape), dtype)  # type: ignore[no-untyped-call]
 
 
 def _transposed(

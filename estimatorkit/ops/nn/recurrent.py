@@ -186,8 +186,7 @@ def _loop_backward(kind: str, reverse: bool, residuals: Any, incoming: Any) -> A
         before.reshape(-1, before.shape[-1]), entering.reshape(-1, width)
     )
     of_bias = None if bias is None else entering.sum((0, 1)).astype(bias.dtype)
-    of_masks = None if masks is None else np.zeros(masks.shape, jax.dtypes.float0)
-    return (of_projected, of_masks), (of_kernel, of_bias), of_states
+    return (of_projected, None), (of_kernel, of_bias), of_states
 
 
 _loop.defvjp(_loop_forward, _loop_backward)

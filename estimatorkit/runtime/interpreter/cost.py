@@ -75,7 +75,8 @@ def multiplications(equation: Equation) -> int:
     if equation.name != "dot_general":
         return 0
     (own, _), _ = equation.params["dimension_numbers"]
-    return equation.result.size * math.prod(equation.inputs[0].shape[at] for at in own)
+    depth: int = math.prod(equation.inputs[0].shape[at] for at in own)
+    return equation.result.size * depth
 
 
 def seconds_of(equation: Equation) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.runtime.interpreter.equations import Equation, Function
-from estimatorkit.runtime.interpreter.rules import arithmetic, compiled, rule, ufuncs
+from estimatorkit.runtime.interpreter.rules import NARROW, arithmetic, compiled, rule, ufuncs
 
 ufuncs(
     {
@@ -124,6 +124,8 @@ def chosen_by_bits(dtype: Any) -> Function:
     kind = f"i{dtype.itemsize}"
 
     def run(which: Any, no: Any, yes: Any) -> Any:
+        if not any(which.strides):  # one boolean
+            return (yes if which.item(0) else no).copy()
         mask = which.astype(kind)
         np.negative(mask, mask)
         first = no.view(kind)
@@ -141,10 +143,14 @@ def _select(equation: Equation) -> Function:
     cases = len(equation.inputs) - 1
     if cases == 1:
         return lambda _, only: only
+    if not given.shape:
+        # a copy: `ownership` counts on memory of its own
+        return lambda which, *operands: operands[min(max(int(which), 0), cases - 1)].copy()
     if given.dtype == np.bool_:
-        kind = equation.result.dtype.kind
-        if given.shape == shape and equation.result.size >= MANY and kind in "fiu":
-            return chosen_by_bits(equation.result.dtype)
+        dtype = equation.result.dtype
+        is_number = dtype.kind in "fiub" or dtype in NARROW
+        if is_number and given.shape == shape and equation.result.size >= MANY:
+            return chosen_by_bits(dtype)
         return lambda which, no, yes: np.where(which, yes, no)
 
     def choose(which: Any, *operands: Any) -> Any:

@@ -137,7 +137,7 @@ def equation_at(source: Any, numbers: Numbers) -> Equation:
 def aval_at(aval: Any, numbers: Numbers) -> Aval:
     """A shape and a dtype for the numbers of a run; of random keys, those of their words."""
     shape, dtype = getattr(aval, "shape", ()), getattr(aval, "dtype", None)
-    if dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
+    if dtype is not None and jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
         return Aval((*numbers.within(shape), *dtype._impl.key_shape), np.dtype(np.uint32))
     return Aval(numbers.within(shape), dtype)
 

@@ -32,7 +32,7 @@ def extreme(larger: bool, dtype: Any) -> Function:
 
     def run(a: Any, b: Any) -> Any:
         if not any(b.strides) and b.size:  # one number
-            value = b.ravel()[0]
+            value = b.item(0)
             if value != 0:
                 return function(a, b)
             return function(b, a) if np.signbit(value) == larger else function(a, b)

@@ -231,7 +231,8 @@ class Template:
 
         def home(atom: Any) -> int:
             if isinstance(atom, Literal):
-                return self._constant(atom.val, atom.aval.dtype)
+                aval: Any = atom.aval
+                return self._constant(atom.val, aval.dtype)
             return homes[atom]
 
         for source in jaxpr.eqns:

@@ -66,9 +66,13 @@ def _reduce_prod(equation: Equation) -> Function:
 
 @arithmetic("reduce_max", "reduce_min")
 def _reduce_extreme(equation: Equation) -> Function:
-    larger = equation.name == "reduce_max"
-    axes, result, shape = tuple(equation.params["axes"]), equation.result, equation.inputs[0].shape
-    if not math.prod(shape[axis] for axis in axes):
+    axes = tuple(equation.params["axes"])
+    return _extremes(equation.name == "reduce_max", axes, equation)
+
+
+def _extremes(larger: bool, axes: tuple[int, ...], equation: Equation) -> Function:
+    result = equation.outputs[0]
+    if not math.prod(equation.inputs[0].shape[axis] for axis in axes):
         value = (least if larger else most)(result.dtype)
         return lambda x: np.full(result.shape, value, result.dtype)
     function = np.maximum.reduce if larger else np.minimum.reduce
@@ -125,19 +129,13 @@ def _reduce(equation: Equation) -> Function:
     name = combination(equation.params["jaxpr"])
     if name is None:
         return compiled(equation)
-    axes, aval = tuple(equation.params["dimensions"]), equation.outputs[0]
-    combine: Function = COMBINED[name]
+    axes, dtype = tuple(equation.params["dimensions"]), equation.outputs[0].dtype
     if name in ("max", "min"):
         larger = name == "max"
-        over = functools.partial(
-            COMBINED[name].reduce, axis=axes, initial=(least if larger else most)(aval.dtype)
-        )
-        of_keys = functools.partial(COMBINED[name].reduce, axis=axes)
-        found = of_extremes(larger, aval.dtype, lambda x: (of_keys if x.size else over)(x))
-        combine = extreme(larger, aval.dtype)
-        return lambda x, start: [combine(found(x), start)]
+        found, join = _extremes(larger, axes, equation), extreme(larger, dtype)
+        return lambda x, start: [join(found(x), start)]
     if name == "add":
-        total = summed(axes, equation.inputs[0].shape, aval.dtype)
+        total = summed(axes, equation.inputs[0].shape, dtype)
         return lambda x, start: [start + total(x)]
-    reduce = COMBINED[name].reduce
-    return lambda x, start: [combine(start, reduce(x, axis=axes, dtype=aval.dtype))]
+    ufunc = COMBINED[name]
+    return lambda x, start: [ufunc(start, ufunc.reduce(x, axis=axes, dtype=dtype))]

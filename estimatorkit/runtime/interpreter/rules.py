@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import jax
@@ -42,7 +43,11 @@ def arithmetic(*names: str) -> Callable[[Rule], Rule]:
 def ufuncs(functions: dict[str, Function]) -> None:
     """Registers functions that compute elementwise, for any parameters."""
     for name, function in functions.items():
-        arithmetic(name)(lambda _, function=function: function)
+        arithmetic(name)(partial(_always, function))
+
+
+def _always(function: Function, _: Equation) -> Function:
+    return function
 
 
 def function_of(equation: Equation) -> Function:

@@ -140,13 +140,10 @@ def _window_extreme(equation: Equation) -> Function:
 def _extreme_of_windows(larger: bool, equation: Equation) -> Function:
     result = equation.outputs[0]
     windows = _Windows(equation, equation.inputs[0].shape, result.shape)
-    outside = least if larger else most
+    outside = (least if larger else most)(result.dtype)
     found = _reduction(windows, np.maximum if larger else np.minimum)
-
-    def run(x: Any) -> Any:
-        return found(windows.padded(x, outside(x.dtype)))
-
-    return of_extremes(larger, result.dtype, run)
+    exact = of_extremes(larger, result.dtype, found)
+    return lambda x: exact(windows.padded(x, outside))
 
 
 @arithmetic("reduce_window")

@@ -76,7 +76,7 @@ class _Numbers:
             if equation.primitive is size_primitive():
                 (result,) = equation.outvars
                 number = np.asarray(self.of(equation.params["size"]), result.aval.dtype)
-                atoms[result] = Literal(number, result.aval)
+                atoms[result] = _literal(number, result.aval)
                 changed = True
                 continue
             parameters = {key: self.of(each) for key, each in equation.params.items()}
@@ -100,6 +100,9 @@ class _Numbers:
             outvars=list(map(atom, jaxpr.outvars)),
             eqns=equations,
         )
+
+
+_literal: Any = Literal
 
 
 def _is(one: Any, other: Any) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+from estimatorkit.runtime.interpreter.table import program_of
 from tests.runtime.interpreter.compare import (
     COMPLEX,
     FLOATS,
@@ -194,9 +195,17 @@ def test_error_functions_of_many_numbers(dtype):
     check([lax.erf_inv], x.astype(dtype), tolerance=2)
 
 
-def test_choices_of_many_numbers():
-    for dtype in ("float32", "float64", "int8", "bfloat16", "complex64", "bool"):
-        a, b = np.resize(values(dtype), (80, 60)), np.resize(values(dtype)[::-1], (80, 60))
-        which = np.random.default_rng(0).random((80, 60)) < 0.5
-        check([lax.select_n], which, a, b)
-        check([lambda which, a: lax.select_n(which, jnp.zeros_like(a), a)], which, a)
+@sweep("dtype", ["float32", "float64", "int8", "bfloat16", "complex64", "bool"], quick=2)
+def test_choices_of_many_numbers(dtype):
+    a, b = np.resize(values(dtype), (80, 60)), np.resize(values(dtype)[::-1], (80, 60))
+    which = np.random.default_rng(0).random((80, 60)) < 0.5
+    functions = [lambda which, a, b, at=at: jnp.where(which[at, 0], a, b) for at in (0, 1, 2)]
+    functions += [lax.select_n, lambda which, a, b: lax.select_n(which, jnp.zeros_like(a), a)]
+    check(functions, which, a, b)
+
+
+def test_a_choice_has_memory_of_its_own():
+    x = np.ones((100, 100), np.float32)
+    for choose in (lambda which, x: lax.select_n(which, x, x), lambda w, x: jnp.where(w, x, x)):
+        made = program_of(jax.make_jaxpr(choose)(np.bool_(True), x))
+        assert not np.may_share_memory(made(np.bool_(True), x)[0], x)

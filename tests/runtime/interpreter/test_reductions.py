@@ -63,6 +63,8 @@ def test_zeros_of_both_signs(dtype):
     check([over(f, a) for f in EXTREMES for a in (0, 1)], x)
     check([lambda x, f=f: f(x, 0) for f in (lax.cummax, lax.cummin)], x)
     check([lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (1, 1), "SAME")], x)
+    around = [(2, 0), (0, 2)]  # windows without elements
+    check([lambda x: lax.reduce_window(x, np.inf, lax.min, (2, 2), (1, 1), around)], x)
 
 
 @sweep("dtype", ["float32", "int32", "bfloat16"], quick=1)
@@ -189,6 +191,30 @@ def test_windows(dtype):
     check([windowed(*k, w) for k in kinds[:2] for w in WINDOWS[:2]], x)
     other = [(lax.add, one), (lax.max, zero), (lax.mul, highest)]
     check([windowed(*k, WINDOWS[1]) for k in other[:2]], x, tolerance=4, absolute=NEAR[dtype])
+
+
+@sweep("seed", range(12), quick=1)
+def test_windows_of_random_sizes(seed):
+    draw = np.random.default_rng(seed)
+    shape = tuple(draw.integers(1, 9, draw.integers(1, 4)).tolist())
+    x = special(np.float32, shape)
+    x = np.where(np.isfinite(x), x, np.float32(-0.0))
+    functions = []
+    for _ in range(3):
+        sizes, strides, base, step = (
+            tuple(draw.integers(1, most, len(shape)).tolist()) for most in (5, 4, 3, 3)
+        )
+        padding = draw.integers(-1, 4, (len(shape), 2)).tolist()
+        for kind in ((lax.max, lowest), (lax.min, highest), (lax.add, zero), (lax.mul, one)):
+            functions.append(windowed(*kind, (sizes, strides, padding, base, step)))
+    defined = []
+    for function in functions:
+        try:
+            jax.eval_shape(function, x)
+        except (TypeError, ValueError):  # a window is larger than what is left
+            continue
+        defined.append(function)
+    check(defined, x, tolerance=8, absolute=1e-4)
 
 
 def test_windows_of_another_function_are_xla_s():
