@@ -12,31 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence, Set
 from typing import Any
 
-UPDATES = frozenset(
-    {"dynamic_update_slice", "scatter"}
-    | {f"scatter{mark}{kind}" for mark in "-_" for kind in ("add", "sub", "mul", "min", "max")}
-)
-"""Primitives that change a part of their first operand."""
-
-FRESH = frozenset(
-    {"add", "sub", "mul", "div", "max", "min", "neg", "exp", "log", "tanh", "logistic", "sqrt"}
-    | {"eq", "ne", "lt", "le", "gt", "ge", "dot_general", "argmax", "argmin", "rem"}
-    | {"random_bits", "random_split", "random_fold_in", "concatenate", "stack", "pad"}
-)
-"""Primitives whose results never share memory with their operands, by their rules."""
-
-
-_OF_FIRST = UPDATES | {"dynamic_slice", "gather"}
-"""Primitives whose results share memory with their first operand only."""
-
-
-def _shared(placed: Any) -> Sequence[int]:
-    """The operands of an equation that may share memory with its results."""
-    name: str = placed.source.primitive.name
-    takes: Sequence[int] = placed.takes
-    if name in FRESH or (name == "select_n" and len(takes) > 2):
-        return ()
-    return takes[:1] if name in _OF_FIRST else takes
+from estimatorkit.runtime.interpreter.aliases import UPDATES, Groups, shared
 
 
 class Memory:
@@ -58,19 +34,21 @@ class Memory:
     ) -> None:
         self._placed = placed
         self._results = results
-        self._foreign = frozenset(foreign)
+        self._foreign = set(foreign)
         self._arguments = arguments
-        self._parents: dict[int, int] = {}
+        self._sets = Groups()
         self._born: dict[int, int] = {}
         self._last = dict.fromkeys(results, len(placed))
         for at, each in reversed(list(enumerate(placed))):
             for slot in each.takes:
                 self._last.setdefault(slot, at)
         for at, each in enumerate(placed):
-            for slot in each.results:
-                self._born[slot] = at
-            for slot in (*_shared(each), *each.results[1:]):
-                self._parents[self._root(slot)] = self._root(each.results[0])
+            self._born.update(dict.fromkeys(each.results, at))
+            for part in shared(each.source):
+                made = [each.results[at] for at in part.results]
+                self._sets.join([*(each.takes[at] for at in part.operands), *made])
+                if part.foreign:
+                    self._foreign.update(made)
         self._groups: dict[int, list[int]] = {}
         for slot in {*self._born, *self._last, *range(arguments)}:
             self._groups.setdefault(self._root(slot), []).append(slot)
@@ -133,9 +111,8 @@ class Memory:
         return given.isdisjoint(group) and sum(each in group for each in following) == 1
 
     def _root(self, slot: int) -> int:
-        while (parent := self._parents.get(slot, slot)) != slot:
-            slot = parent
-        return slot
+        root: int = self._sets.root(slot)
+        return root
 
 
-__all__ = ["FRESH", "UPDATES", "Memory"]
+__all__ = ["Memory"]

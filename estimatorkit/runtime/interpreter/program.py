@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
+from estimatorkit.runtime.interpreter.aliases import UPDATES
+from estimatorkit.runtime.interpreter.calls import SAME, called_function
 from estimatorkit.runtime.interpreter.cost import multiplications, seconds_of
 from estimatorkit.runtime.interpreter.equations import (
     Equation,
@@ -26,7 +28,7 @@ from estimatorkit.runtime.interpreter.equations import (
     inner_jaxprs,
 )
 from estimatorkit.runtime.interpreter.floats import as_xla
-from estimatorkit.runtime.interpreter.ownership import UPDATES, Memory
+from estimatorkit.runtime.interpreter.ownership import Memory
 from estimatorkit.runtime.interpreter.rules import function_of, words_of
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD
 
@@ -312,13 +314,6 @@ def _is_small(aval: Any) -> bool:
     return size <= SMALL
 
 
-SAME = frozenset(
-    {"stop_gradient", "optimization_barrier", "name", "copy", "copy_p", "random_wrap"}
-    | {"random_unwrap", "device_put", "sharding_constraint", "pvary"}
-)
-"""Primitives whose results are their operands."""
-
-
 def has_effect(source: Any) -> bool:
     """Whether an equation is needed although nothing uses its results."""
     return source.primitive is GUARD or bool(source.effects) or _tests(source)
@@ -331,18 +326,3 @@ def _tests(source: Any) -> bool:
 @functools.cache
 def _jaxpr_tests(jaxpr: Any) -> bool:
     return any(each.primitive is GUARD or _tests(each) for each in jaxpr.eqns)
-
-
-_CALLS = frozenset(
-    {"jit", "pjit", "closed_call", "core_call", "call", "custom_jvp_call", "custom_vjp_call"}
-    | {"remat", "remat2", "checkpoint", "custom_vmap_call"}
-)
-
-
-def called_function(source: Any) -> ClosedJaxpr | None:
-    """The function that an equation calls with its operands; None if it is none."""
-    if source.primitive.name not in _CALLS:
-        return None
-    parameters = source.params
-    (inner,) = (parameters[key] for key in ("call_jaxpr", "jaxpr", "call") if key in parameters)
-    return inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ())

@@ -11,6 +11,7 @@ import numpy as np
 
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.interpreter import rules
+from estimatorkit.runtime.interpreter.calls import SAME, called_function
 from estimatorkit.runtime.interpreter.equations import inner_jaxprs
 from estimatorkit.runtime.interpreter.table import program_of
 
@@ -57,7 +58,9 @@ def agree(
             name = f"{getattr(function, '__name__', function)}: {closed}\n{given}"
             assert without <= set(compiled), f"without rules: {without}\n{name}"
             with np.errstate(all="ignore"):
-                found = program_of(closed)(*map(_plain, jax.tree.leaves(given)))
+                program = program_of(closed)
+                program(*map(_plain, jax.tree.leaves(given)))
+                found = program(*map(_plain, jax.tree.leaves(given)))  # constants are as before
             leaves = jax.tree.leaves(want)
             assert len(found) == len(leaves)
             for got, expected in zip(found, leaves, strict=True):
@@ -74,8 +77,6 @@ def _plain(array: Any) -> Any:
 
 def _names(jaxpr: Any) -> set[str]:
     """The primitives of a jaxpr that NumPy or XLA computes, at any depth."""
-    from estimatorkit.runtime.interpreter.program import SAME, called_function
-
     names = set()
     for equation in jaxpr.eqns:
         if called_function(equation) is None and equation.primitive.name not in SAME:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from estimatorkit.runtime.interpreter.ownership import FRESH
+from estimatorkit.runtime.interpreter.aliases import FRESH
 from estimatorkit.runtime.interpreter.table import Template, program_of
 from tests.runtime.interpreter.agreement import agree
 
@@ -271,6 +272,13 @@ def test_results_that_loops_may_change_share_no_memory() -> None:
                 assert not np.shares_memory(found, x), name
 
 
+SEVENS = np.full((3, 3), 7, np.float32)
+
+
+def _swapped(at: Any, carried: Any) -> Any:
+    return carried[1], carried[0].at[at].set(0)
+
+
 MOVES: list[Callable[..., Any]] = [
     lambda x, y, row, at, place: lax.dynamic_update_slice(x, row * 2, (place, at)),
     lambda x, y, row, at, place: lax.dynamic_update_slice(x, row, (at, place)),
@@ -279,6 +287,15 @@ MOVES: list[Callable[..., Any]] = [
     lambda x, y, row, at, place: x.T,
     lambda x, y, row, at, place: x + y,
     lambda x, y, row, at, place: jnp.where(at > place, x, y),
+    lambda x, y, row, at, place: lax.cond(at > place, lambda: x, lambda: jnp.asarray(SEVENS)),
+    lambda x, y, row, at, place: lax.cond(at > place, lambda: x.at[0].add(y[1]), lambda: y),
+    lambda x, y, row, at, place: lax.fori_loop(0, at, lambda i, c: c.at[i].add(y[0]), x),
+    lambda x, y, row, at, place: lax.fori_loop(0, at, _swapped, (x, y))[1],
+    lambda x, y, row, at, place: lax.scan(lambda c, r: (c.at[0].add(r), c[0]), x, y)[0],
+    lambda x, y, row, at, place: lax.scan(lambda c, r: (c.at[1].set(r), c[0]), x, y)[1],
+    lambda x, y, row, at, place: lax.scan(lambda c, r: (c[::-1], r), (x, y), y)[0][0],
+    lambda x, y, row, at, place: lax.fori_loop(0, at, lambda i, c: c[::-1], (x, y))[1],
+    lambda x, y, row, at, place: jax.jit(lambda x: x.T)(x) if place else jnp.asarray(SEVENS),
 ]
 
 
@@ -303,17 +320,22 @@ def _random_body(seed: int) -> Callable[..., Any]:
     return body
 
 
+def _loop(body: Any, count: Any, *given: Any) -> Any:
+    return lax.fori_loop(0, count, body, given)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(0, 200, 40))
+@pytest.mark.parametrize("start", range(0, 300, 60))
 def test_loops_of_updates_and_views(start: int) -> None:
     given = tuple(np.arange(9.0, dtype=np.float32).reshape(3, 3) + at for at in range(3))
     kept = [each.copy() for each in given]
     cases: list[Any] = []
     owned = 0
-    for seed in range(start, start + 40):
+    for seed in range(start, start + 60):
         body = _random_body(seed)
         owned += len(_carried(body, *given, np.int32(3)))
-        cases.append((lambda *x, body=body: lax.fori_loop(0, 3, body, x), given))
+        loop = functools.partial(_loop, body)
+        cases.append((loop, (np.int64(3), *given)))
 
         def scanned(*x: Any, body: Any = body) -> Any:
             def step(x: Any, at: Any) -> Any:
@@ -325,5 +347,6 @@ def test_loops_of_updates_and_views(start: int) -> None:
         cases.append((scanned, given))
     agree(cases, exact=True)
     assert owned
+    assert (SEVENS == 7).all()
     for each, before in zip(given, kept, strict=True):
         np.testing.assert_array_equal(each, before)
