@@ -4,7 +4,7 @@
 compilation (see `interpreted`); `xla` compiles before the first run; `interpret` never compiles.
 `ESTIMATORKIT_EXECUTOR` chooses for the process, and a session's `ConfigProto` for itself:
 `config.experimental.executor_type` may be one of the three, and a `global_jit_level` of `ON_1` or
-`ON_2` means `xla`.
+`ON_2` means `xla`. TensorFlow's own executor types leave the choice to the process.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ EXECUTORS = ("auto", "xla", "interpret")
 
 _VARIABLE = "ESTIMATORKIT_EXECUTOR"
 
+_TENSORFLOWS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
+"""Executor types of TensorFlow, which say how threads share the operations of a step."""
+
 
 def default_executor() -> str:
     """The executor of the process.
@@ -29,9 +32,13 @@ def default_executor() -> str:
 
 
 def executor_of(config: Any) -> str | None:
-    """The executor that a `ConfigProto` chooses; None if it leaves it to the process."""
+    """The executor that a `ConfigProto` chooses; None if it leaves it to the process.
+
+    Raises:
+        ValueError: it names an unknown one.
+    """
     chosen = config.experimental.executor_type
-    if chosen:
+    if chosen not in _TENSORFLOWS:
         return _checked(chosen, "config.experimental.executor_type")
     options = config.graph_options.optimizer_options
     on = options.global_jit_level in (options.ON_1, options.ON_2)

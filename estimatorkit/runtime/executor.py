@@ -159,14 +159,14 @@ class CompiledSegment:
         """
         mode = self._state.executor
         if executor is None and (mode == "xla" or not is_cpu(self._device)):
-            executor = self._compile(static)
+            executor = self._compile(static, self._record)
         elif isinstance(executor, Interpretation) and mode == "auto":
-            executor = executor.executable(self._compile_ahead) or executor
+            executor = self._executable(executor) or executor
         if executor is None or isinstance(executor, Interpretation):
             try:
                 return self._interpret(executor, inputs, static)
             except NotInterpretable:
-                executor = self._compile(static)
+                executor = self._compile(static, self._record)
         return self._call(executor, inputs), executor
 
     def _call(self, executable: Callable[..., Any], inputs: list[Any]) -> Any:
@@ -261,11 +261,26 @@ class CompiledSegment:
                 with self._state.lock:
                     result = self._state.values.get(self._access.changed[-1])
 
+    def _executable(self, program: Interpretation) -> Any:
+        """The executable that replaces a program from now on, if there is one."""
+        found = program.executable(self._compile_ahead)
+        if found is None:
+            return None
+        executable, shapes = found
+        while shapes:  # now rather than when it was compiled, which differs between runs
+            self.varying.add(shapes.pop())
+        return executable
+
     def _compile_ahead(
         self, static: dict[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]
-    ) -> Any:
-        """Compiles before a call, for the types of inputs and state."""
-        executable: Any = self._compile(static)
+    ) -> tuple[Any, list[Any]]:
+        """Compiles before a call, for the types of inputs and state.
+
+        Returns:
+            The executable, and what to tell `varying` of it.
+        """
+        shapes: list[Any] = []
+        executable = self._compile(static, lambda values: shapes.append(self.varying.seen(values)))
         named = dict(zip(state_names(self.segment), state, strict=True))
         kept, donated = (
             [named[name] for name in names] for names in (self._access.kept, self._access.donated)
@@ -273,10 +288,16 @@ class CompiledSegment:
         number = [np.int32(0)] if self._may_not_end else []
         with self._context():
             executable.lower(list(inputs), kept, donated, *number).compile()
-        return executable
+        return executable, shapes
 
-    def _compile(self, static: dict[Tensor, Any]) -> Any:
-        function = segment_function(self.segment, static, self.varying.add, self._sites)
+    def _record(self, values: Mapping[Tensor, Any]) -> None:
+        """Records the shapes of what is compiled."""
+        self.varying.add(self.varying.seen(values))
+
+    def _compile(
+        self, static: dict[Tensor, Any], record: Callable[[Mapping[Tensor, Any]], None]
+    ) -> Any:
+        function = segment_function(self.segment, static, record, self._sites)
         taken = [*self._access.kept, *self._access.donated]
         names = state_names(self.segment)
 

@@ -4,16 +4,15 @@ A set of shapes begins as an `Interpretation`: the segment is traced, once for m
 (`symbolic`), and its jaxpr run in NumPy. Each run adds to an estimate of the time spent; from
 `START` of the estimated time of compilation on, a thread compiles, and from `ENOUGH` of it on, the
 executable is used, and waited for if need be. The estimates are from equations and sizes, not
-measured: two runs of a program change to XLA at the same step, and give the same bits.
+measured: two runs of a program change to XLA at the same step, and give the same bits. A run that
+wants an executable which the thread has not begun compiles it itself.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextvars
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import nullcontext
 from typing import Any, cast
 
@@ -32,6 +31,7 @@ from estimatorkit.runtime.lower import segment_function
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.resource_store import finished
 from estimatorkit.runtime.symbolic import SymbolicTrace, symbolic_trace
+from estimatorkit.runtime.xla import compiler_thread
 from estimatorkit.runtime.xla.cancellation import LoopWatch
 from estimatorkit.runtime.xla.faults import Sites
 
@@ -129,7 +129,8 @@ class Interpretation:
         self._static, self._avals = static, avals
         self._tested: tuple[Program, Any] | None = None
         self._meter = Meter()
-        self._compilation: Future[Callable[..., Any]] | None = None
+        self._compilation: Future[Any] | None = None
+        self._lock = threading.Lock()
 
     def fits(self, state: Sequence[Any]) -> bool:
         """Whether variables still have the shapes that the program is for."""
@@ -180,22 +181,33 @@ class Interpretation:
             self._tested = program_of(closed), jax.tree.structure(shapes)
         return self._tested
 
-    def executable(self, compile_ahead: Callable[..., Callable[..., Any]]) -> Any:
+    def executable(self, compile_ahead: Callable[..., Any]) -> Any:
         """The executable, if it is to be used from now on; waits until it is compiled.
 
         Args:
             compile_ahead: compiles it, given the values of static inputs and the types of the other
                 inputs and of the state; called in a thread when it is time.
+
+        Returns:
+            What `compile_ahead` returned; None before that is to be used.
+
+        Raises:
+            Exception: `compile_ahead` raised it.
         """
         seconds = self._meter.seconds
-        if self._compilation is None:
-            if seconds < START * self._compiled_in:
+        if seconds < START * self._compiled_in:
+            return None
+        with self._lock:
+            if self._compilation is None:
+                self._compilation = compiler_thread.submit(
+                    compile_ahead, self._static, *self._avals
+                )
+            if seconds < ENOUGH * self._compiled_in:
                 return None
-            context = contextvars.copy_context()
-            self._compilation = _compiler().submit(
-                context.run, compile_ahead, self._static, *self._avals
-            )
-        return self._compilation.result() if seconds >= ENOUGH * self._compiled_in else None
+            if self._compilation.cancel():  # not begun: the thread has other work, or has ended
+                self._compilation = Future()
+                self._compilation.set_result(compile_ahead(self._static, *self._avals))
+            return self._compilation.result()
 
 
 def _apart(value: Any, inputs: Sequence[Any]) -> Any:
@@ -204,20 +216,6 @@ def _apart(value: Any, inputs: Sequence[Any]) -> Any:
     if any(np.may_share_memory(value, each) for each in inputs):
         return value.copy()
     return value if value.flags.c_contiguous else np.ascontiguousarray(value)
-
-
-_lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
-
-
-def _compiler() -> ThreadPoolExecutor:
-    """The thread that compiles."""
-    global _pool
-    with _lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(1, "estimatorkit-compiler")
-            atexit.register(_pool.shutdown, wait=True, cancel_futures=True)
-        return _pool
 
 
 __all__ = ["Interpretation", "NotInterpretable", "SegmentInterpreter"]

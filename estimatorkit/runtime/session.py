@@ -56,6 +56,7 @@ class Session:
 
     Raises:
         TypeError: an argument has the wrong type.
+        ValueError: `config` or the environment names an unknown executor.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
@@ -74,6 +75,8 @@ class Session:
         self._target = target
         self._opened = target_of(target, self._options.timeout)
         self.state = self._open_state(self._opened, self._options.placer)
+        if self._options.executor is not None:
+            self.state.executor = self._options.executor
         self._runs: dict[Any, PreparedRun] = {}
         self._preparing = threading.Lock()
         self._closed = False

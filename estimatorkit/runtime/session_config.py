@@ -1,8 +1,10 @@
 """The fields of a `ConfigProto` that sessions honor.
 
 These are `allow_soft_placement`, `log_device_placement`, `device_count["CPU"]`,
-`operation_timeout_in_ms`, `graph_options.optimizer_options.opt_level` (L0 disables the graph
-optimizer) and `graph_options.infer_shapes`. Other fields have no effect, which is logged once.
+`operation_timeout_in_ms`, `graph_options.infer_shapes`, in `graph_options.optimizer_options`
+`opt_level` (L0 disables the graph optimizer) and `global_jit_level`, and
+`experimental.executor_type` (for these two, see `execution_mode`). Other fields have no effect,
+which is logged once.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.errors import type_error
+from estimatorkit.runtime.execution_mode import executor_of
 from estimatorkit.runtime.xla.placement import Placer, set_cpu_devices
 
 _logger = logging.getLogger("estimatorkit")
@@ -22,6 +25,7 @@ _IN_EFFECT = {
     "device_count",
     "operation_timeout_in_ms",
     "graph_options",
+    "experimental.executor_type",
     "device_filters",  # a task reaches the parameter servers and itself, and no others
 }
 _told: set[str] = set()
@@ -36,12 +40,14 @@ class SessionOptions:
         timeout: the deadline of runs in seconds; 0 for none.
         optimize: whether to fold constants and eliminate common subexpressions.
         infer_shapes: whether the session's `graph_def` includes the shapes of tensors.
+        executor: how device segments run (see `execution_mode`); None for the process's default.
     """
 
     placer: Placer
     timeout: float = 0.0
     optimize: bool = True
     infer_shapes: bool = False
+    executor: str | None = None
 
 
 def read_config(config: Any) -> SessionOptions:
@@ -49,6 +55,7 @@ def read_config(config: Any) -> SessionOptions:
 
     Raises:
         TypeError: it is not a `ConfigProto`.
+        ValueError: it names an unknown executor.
     """
     if config is None:
         return SessionOptions(Placer())
@@ -61,7 +68,7 @@ def read_config(config: Any) -> SessionOptions:
         )
     if config.device_count.get("CPU", 0) > 1:
         set_cpu_devices(config.device_count["CPU"])
-    ignored = {field.name for field, _ in config.ListFields()} - _IN_EFFECT - _told
+    ignored = _fields(config) - _IN_EFFECT - _told
     if ignored:
         _told.update(ignored)
         _logger.info(
@@ -75,4 +82,11 @@ def read_config(config: Any) -> SessionOptions:
         config.operation_timeout_in_ms / 1000,
         level != OptimizerOptions.L0,
         config.graph_options.infer_shapes,
+        executor_of(config),
     )
+
+
+def _fields(config: Any) -> set[str]:
+    """The fields that are set; those of `experimental` one by one, with its name before them."""
+    names = {field.name for field, _ in config.ListFields()} - {"experimental"}
+    return names | {f"experimental.{field.name}" for field, _ in config.experimental.ListFields()}

@@ -64,6 +64,7 @@ class State(Protocol):
         compilations: the number of XLA compilations, by name.
         most_executables: how many shapes of a segment's inputs keep their executable, which takes
             a few megabytes; None for all.
+        executor: how device segments run: 'auto', 'xla' or 'interpret' (see `execution_mode`).
         sharded: the shapes of the variables that replicas shard by rows, by name.
     """
 
@@ -74,6 +75,7 @@ class State(Protocol):
     resources: dict[Any, Any]
     compilations: Counter[str]
     most_executables: int | None
+    executor: str
     sharded: Mapping[str, tuple[int, ...]]
 
     def runner(
@@ -148,7 +150,6 @@ class ProcessState:
         held: the part that other sessions may share (see `targets`).
         lock: held while state changes.
         several_devices: whether values may be on other devices than the default one.
-        executor: how device segments run: 'auto', 'xla' or 'interpret' (see `interpreted`).
         functions: runners of function bodies on the host, by function.
     """
 
@@ -185,6 +186,7 @@ class ProcessState:
         held = ResourceStore(resources=self.resources, making=self.held.making)
         inner = ProcessState(graph, self.placer, held)
         inner.compilations, inner.cancellation = self.compilations, self.cancellation
+        inner.executor = self.executor
         inner._of_function = self.variables
         return inner
 

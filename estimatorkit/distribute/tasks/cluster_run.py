@@ -202,7 +202,7 @@ class ClusterState(ProcessState):
         inner = ClusterState(graph, self.placer, self.held, self.cluster)
         inner.compilations, inner.begun = self.compilations, self.begun
         inner.cancellation, inner._in_use = self.cancellation, self._in_use
-        inner._began_with = self._began_with
+        inner._began_with, inner.executor = self._began_with, self.executor
         return inner
 
     def to_save(self, names: Sequence[str]) -> list[Any]:

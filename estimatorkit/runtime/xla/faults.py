@@ -13,6 +13,7 @@ Marks that are not collected, as in exports, have no effect.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -42,13 +43,15 @@ class Sites:
 
     def __init__(self) -> None:
         self._found: list[tuple[Operation, Fault]] = []
+        self._lock = threading.Lock()  # several threads trace a segment
 
     def add(self, op: Operation, fault: Fault) -> int:
         """Registers a test and returns its site number."""
         shape = jax.ShapeDtypeStruct(np.shape(fault.bad), np.bool_)  # type: ignore[no-untyped-call]
         values = (None,) * len(fault.values)  # no tracers
-        self._found.append((op, fault._replace(bad=shape, values=values)))
-        return len(self._found)
+        with self._lock:
+            self._found.append((op, fault._replace(bad=shape, values=values)))
+            return len(self._found)
 
     def error(self, vector: Any, sizes: Sequence[int] | None = None) -> InvalidArgumentError | None:
         """The error that an executable's vector stands for; None if there is no fault.

@@ -84,12 +84,19 @@ class VaryingShapes:
         self._judged = HOST_LIMIT
         self._static = set(segment.static_inputs)
 
-    def add(self, values: Mapping[Tensor, Any]) -> None:
-        """Records the shapes of a compilation, and the values compiled in."""
+    def seen(self, values: Mapping[Tensor, Any]) -> dict[Tensor, Any]:
+        """What to record of a compilation: shapes, and the values compiled in."""
+        static = self._static
+        return {
+            tensor: value.tolist() if tensor in static else np.shape(value)
+            for tensor, value in values.items()
+        }
+
+    def add(self, seen: Mapping[Tensor, Any]) -> None:
+        """Records a compilation (see `seen`)."""
         self._compilations += 1
-        for tensor, value in values.items():
-            seen = value.tolist() if tensor in self._static else np.shape(value)
-            if self._first.setdefault(tensor, seen) != seen:
+        for tensor, value in seen.items():
+            if self._first.setdefault(tensor, value) != value:
                 self._varying.add(tensor)
 
     def for_host(self) -> set[Operation]:
