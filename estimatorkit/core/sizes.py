@@ -21,12 +21,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from types import CodeType, FrameType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
-Terms: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]
-"""A polynomial: coefficients other than 0 by the numbers of their atoms, sorted."""
+from estimatorkit.core.polynomials import Terms, added, divided, evaluated, multiplied, negative
 
 LEAST = 2
 """The least number a symbol stands for: arrays with 1 row broadcast, and those with none are
@@ -174,53 +173,6 @@ class Sizes:
         return self.guards.setdefault((terms, question), found)
 
 
-def evaluated(terms: Terms, values: Sequence[int]) -> int:
-    """The value of a polynomial, given those of the atoms."""
-    total = 0
-    for atoms, factor in terms:
-        for each in atoms:
-            factor *= values[each]
-        total += factor
-    return total
-
-
-def _added(a: Terms, b: Terms, factor: int = 1) -> Terms:
-    """a + factor * b."""
-    found = dict(a)
-    for atoms, each in b:
-        found[atoms] = found.get(atoms, 0) + factor * each
-    return tuple(sorted(pair for pair in found.items() if pair[1]))
-
-
-def _multiplied(a: Terms, b: Terms) -> Terms:
-    found: dict[tuple[int, ...], int] = {}
-    for one, x in a:
-        for other, y in b:
-            atoms = tuple(sorted(one + other))
-            found[atoms] = found.get(atoms, 0) + x * y
-    return tuple(sorted(pair for pair in found.items() if pair[1]))
-
-
-def _divided(a: Terms, b: Terms) -> tuple[Terms, Terms]:
-    """The part of `a` that `b` divides, divided by it, and the rest."""
-    whole, rest = [], []
-    for atoms, factor in a:
-        quotient = None
-        if len(b) == 1 and factor % b[0][1] == 0:
-            left = list(atoms)
-            for each in b[0][0]:
-                if each not in left:
-                    break
-                left.remove(each)
-            else:
-                quotient = tuple(left), factor // b[0][1]
-        if quotient is None:
-            rest.append((atoms, factor))
-        else:
-            whole.append(quotient)
-    return tuple(sorted(whole)), tuple(rest)
-
-
 def _size(sizes: Sizes, terms: Terms) -> Any:
     """A polynomial; an int if it is constant."""
     if not terms:
@@ -263,18 +215,18 @@ class Size:
         return _size(self._sizes, combine(self._terms, terms))
 
     def __add__(self, other: Any) -> Any:
-        return self._combined(other, _added, operator.add)
+        return self._combined(other, added, operator.add)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return self._combined(other, lambda a, b: _added(a, b, -1), operator.sub)
+        return self._combined(other, lambda a, b: added(a, b, -1), operator.sub)
 
     def __rsub__(self, other: Any) -> Any:
-        return self._combined(other, lambda a, b: _added(b, a, -1), lambda a, b: b - a)
+        return self._combined(other, lambda a, b: added(b, a, -1), lambda a, b: b - a)
 
     def __mul__(self, other: Any) -> Any:
-        return self._combined(other, _multiplied, operator.mul)
+        return self._combined(other, multiplied, operator.mul)
 
     __rmul__ = __mul__
 
@@ -303,10 +255,11 @@ class Size:
 
     def _split(self, a: Terms, b: Terms) -> tuple[Any, Any]:
         sizes = self._sizes
-        if not b or (b[0][0] and Size(sizes, b) == 0) or (len(b) > 1 and Size(sizes, b) == 0):
+        y = _size(sizes, b)
+        if y == 0:
             raise ZeroDivisionError("division by a size of 0")
-        whole, rest = _divided(a, b)
-        quotient, (x, y) = _size(sizes, whole), (_size(sizes, each) for each in (rest, b))
+        whole, rest = divided(a, b)
+        quotient, x = _size(sizes, whole), _size(sizes, rest)
         if isinstance(x, int) and isinstance(y, int):
             return quotient + x // y, x % y
         if not rest:
@@ -359,7 +312,7 @@ class Size:
         if isinstance(other, float):
             return plain(int(self), other)
         terms = self._terms_of(other)
-        return NotImplemented if terms is None else question(_added(self._terms, terms, -1))
+        return NotImplemented if terms is None else question(added(self._terms, terms, -1))
 
     def __eq__(self, other: Any) -> Any:
         if _is_of_keys(sys._getframe(1)):
@@ -377,10 +330,10 @@ class Size:
         return self._compare(other, lambda a: not self._ask(a, ">="), operator.lt)
 
     def __le__(self, other: Any) -> Any:
-        return self._compare(other, lambda a: self._ask(_negative(a), ">="), operator.le)
+        return self._compare(other, lambda a: self._ask(negative(a), ">="), operator.le)
 
     def __gt__(self, other: Any) -> Any:
-        return self._compare(other, lambda a: not self._ask(_negative(a), ">="), operator.gt)
+        return self._compare(other, lambda a: not self._ask(negative(a), ">="), operator.gt)
 
     def __hash__(self) -> int:
         return hash((id(self._sizes), self._terms))
@@ -398,7 +351,7 @@ class Size:
         if _refusing.get():
             raise TypeError("a size is not one number")
         number = self._sizes.number(self._terms)
-        self._ask(_added(self._terms, (((), -number),)), "==")  # from now on
+        self._ask(added(self._terms, (((), -number),)), "==")  # from now on
         return number
 
     def __float__(self) -> float:
@@ -448,10 +401,6 @@ _COMPARISONS = frozenset(dis.opmap[name] for name in ("COMPARE_OP", "CONTAINS_OP
 @cache
 def _instructions(code: CodeType) -> bytes:
     return code.co_code
-
-
-def _negative(terms: Terms) -> Terms:
-    return tuple((atoms, -factor) for atoms, factor in terms)
 
 
 def _integer(value: Any) -> int | None:

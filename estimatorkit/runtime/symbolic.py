@@ -30,7 +30,7 @@ from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.lower import segment_jaxpr, state_names, traced_function
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.xla.faults import Sites
-from estimatorkit.runtime.xla.platforms import portable
+from estimatorkit.runtime.xla.platforms import general
 from estimatorkit.runtime.xla.sized_jaxprs import at_sizes
 
 
@@ -135,9 +135,9 @@ def symbolic_trace(
 
 @contextmanager
 def _tracing() -> Iterator[None]:
-    """A context manager for tracing sizes: of kernels for all platforms, without warnings about
+    """A context manager for tracing sizes: of general kernels, without warnings about
     sizes as indices, which are 32 bits wide."""
-    with portable(), warnings.catch_warnings():
+    with general(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Explicitly requested dtype", UserWarning)
         yield
 

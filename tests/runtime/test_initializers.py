@@ -21,6 +21,7 @@ INITIALIZERS = {
 }
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", INITIALIZERS)
 def test_numpy_draws_same_numbers_as_xla(name: str) -> None:
     tf.set_random_seed(7)

@@ -12,6 +12,7 @@ import pytest
 from jax.extend.core import ClosedJaxpr, check_jaxpr
 
 import estimatorkit as tf
+from estimatorkit.core.conversion import constant
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.registry import lookup
@@ -29,7 +30,6 @@ from tests.ops.test_ops import (
     Example,
     _real_parts,
     apply,
-    constant,
     differentiable,
     examples,
     fed,

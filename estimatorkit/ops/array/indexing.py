@@ -38,7 +38,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
-from estimatorkit.core.sizes import dims_of, is_comparable
+from estimatorkit.core.sizes import dims_of, is_comparable, is_size, is_symbolic
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.vjp import vjp
 from estimatorkit.ops.array import filling
@@ -57,7 +57,7 @@ def index_of(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
     index: list[Any] = []
     for part in parts:
         if isinstance(part, tuple):
-            bounds = (int(next(rest)) if bound == "input" else bound for bound in part[1:])
+            bounds = (_slice_bound(next(rest)) if bound == "input" else bound for bound in part[1:])
             index.append(slice(*bounds))
         elif part == "input":
             index.append(next(rest))
@@ -66,6 +66,11 @@ def index_of(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
         else:
             index.append(Ellipsis if part == "ellipsis" else part)
     return tuple(index)
+
+
+def _slice_bound(value: Any) -> Any:
+    """A slice's bound: a number, or a size (`core.sizes`)."""
+    return value.item() if is_symbolic(value) else int(value)
 
 
 def bounds_of_slices(attrs: Any, first: int = 1) -> tuple[int, ...]:
@@ -87,7 +92,36 @@ def _strided_slice(x: Any, *dynamic: Any, index: Sequence[Any]) -> Any:
     parts = index_of(index, dynamic)
     if not dynamic:
         return x[parts]
-    return _with_rows(jnp.asarray(x), parts)[parts]
+    x, parts = _cut_at_sizes(jnp.asarray(x), parts)
+    return _with_rows(x, parts)[parts]
+
+
+def _cut_at_sizes(x: Any, parts: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Cuts an array at bounds that are sizes, which indices of JAX's arrays cannot be; returns the
+    rest of the index, too.
+    """
+    left, axis = list(parts), 0
+    for at, part in enumerate(parts):
+        if part is Ellipsis:
+            axis = x.ndim - sum(each is not None for each in parts[at + 1 :])
+        elif _has_size(part) and (part.step is None or part.step > 0):
+            size = x.shape[axis]
+            start = _within(0 if part.start is None else part.start, size)
+            stop = _within(size if part.stop is None else part.stop, size)
+            x = jax.lax.slice_in_dim(x, start, start if start > stop else stop, axis=axis)
+            left[at] = slice(None, None, part.step)
+        axis += part is not None and part is not Ellipsis
+    return x, tuple(left)
+
+
+def _has_size(part: Any) -> bool:
+    return isinstance(part, slice) and (is_size(part.start) or is_size(part.stop))
+
+
+def _within(bound: Any, size: Any) -> Any:
+    """A bound of a slice as a position, as Python takes it."""
+    bound = bound + size if bound < 0 else bound
+    return 0 if bound < 0 else size if bound > size else bound
 
 
 def _with_rows(x: Any, parts: Sequence[Any]) -> Any:

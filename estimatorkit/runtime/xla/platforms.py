@@ -25,16 +25,34 @@ def portable() -> Iterator[None]:
         _PORTABLE.reset(token)
 
 
+_GENERAL = ContextVar("general", default=False)
+
+
+@contextlib.contextmanager
+def general() -> Iterator[None]:
+    """A context manager: programs traced within it have no implementations by platform, only those
+    that are right on all."""
+    token = _GENERAL.set(True)
+    try:
+        with portable():
+            yield
+    finally:
+        _GENERAL.reset(token)
+
+
 def is_portable() -> bool:
     """Whether tracing happens within `portable()`."""
     return _PORTABLE.get()
 
 
 def by_platform(*arrays: Any, cpu: Callable[..., Any], default: Callable[..., Any]) -> Any:
-    """`cpu(*arrays)` where the program is compiled for CPUs, else `default(*arrays)`."""
+    """`cpu(*arrays)` where the program is compiled for CPUs, else `default(*arrays)`; the latter
+    within `general()`."""
     import jax
     from jax.extend.backend import backends
 
+    if _GENERAL.get():
+        return default(*arrays)
     if not is_portable() and set(backends()) == {"cpu"}:
         return cpu(*arrays)
     return jax.lax.platform_dependent(*arrays, cpu=cpu, default=default)

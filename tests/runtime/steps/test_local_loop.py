@@ -113,10 +113,12 @@ def test_all_partitions_share_one_executable(training: Training, at_once: Any) -
     assert training.session.state.compilations["step"] == 1
 
 
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
-def test_session_run_gives_same_steps(training: Training, at_once: Any) -> None:
+def test_session_run_gives_same_steps(
+    training: Training, at_once: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On CPU they are equal to the bit too; XLA does not promise that between two programs."""
+    monkeypatch.setattr(training.session.state, "executor", "xla")
     training.start.restore(training.session)
     fetches = [training.model.loss, training.model.train_op]
     losses = [training.session.run(fetches)[0] for _ in range(STEPS)]
@@ -125,8 +127,10 @@ def test_session_run_gives_same_steps(training: Training, at_once: Any) -> None:
         np.testing.assert_allclose(value, at_once[1][name], atol=1e-6)
 
 
-@pytest.mark.usefixtures("compiled")
-def test_runs_and_loop_calls_share_position(training: Training, at_once: Any) -> None:
+def test_runs_and_loop_calls_share_position(
+    training: Training, at_once: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training.session.state, "executor", "xla")
     training.start.restore(training.session)
     fetches = [training.model.loss, training.model.train_op]
     losses = [*training.loop.run(7).every[0], training.session.run(fetches)[0]]
