@@ -65,13 +65,12 @@ class CompiledSegment:
         self.varying = VaryingShapes(segment)
         changed = changed_names(segment)
         taken = state_names(segment)
-        self._access = Access.of(
-            [name for name in taken if name not in changed],
-            [name for name in taken if name in changed],
-            changed,
-        )
+        growing = {taken[at] for at in self._interpreter.growing}  # XLA needs another buffer
+        donated = [name for name in taken if name in changed and name not in growing]
+        kept = [name for name in taken if name not in donated]
+        self._access = Access.of(kept, donated, changed)
         # A value that is overwritten without being read is kept only while faults are pending.
-        self._overwritten = set(changed) - set(self._access.donated)
+        self._overwritten = set(changed).difference(taken)
         self._ahead = 0
         self._compiling = threading.RLock()
         self._context: Callable[[], AbstractContextManager[Any]] = (

@@ -34,7 +34,7 @@ class Access(NamedTuple):
     """The variables that a run needs.
 
     Attributes:
-        kept: read only.
+        kept: read; their buffers stay.
         donated: read and changed; their buffers are donated.
         changed: given a new value.
         touched: all of them.
