@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -181,6 +182,46 @@ def test_variables_go_between_numpy_and_xla() -> None:
         np.testing.assert_array_equal(dense, expected)
         assert integers.tolist() == [0, 1 << 40 + run, 2 << 40 + run]
         assert small.astype(np.float32).tolist() == [1.0 * 2**run, 2.0 * 2**run]
+
+
+def test_donated_variables_are_copies() -> None:
+    """Some NumPy arrays are aligned so that XLA could take them as they are."""
+    with tf.Graph().as_default() as graph:
+        ones = [tf.get_variable(f"one{at}", initializer=given(at)) for at in range(16)]
+        twos = [tf.get_variable(f"two{at}", initializer=given(at)) for at in range(16)]
+        copy = [tf.assign(two, one).op for one, two in zip(ones, twos, strict=True)]
+        more = [tf.assign_add(one, tf.ones([3, 2])).op for one in ones]
+        initial = tf.global_variables_initializer()
+    target = tf.train.Server.create_local_server().target
+    with (
+        tf.Session(target, graph, config("interpret")) as ours,
+        tf.Session(target, graph, config("xla")) as theirs,
+    ):
+        ours.run(initial)
+        for run in range(3):
+            ours.run(copy)
+            theirs.run(more)
+            for at, (one, two) in enumerate(zip(*ours.run([ones, twos]), strict=True)):
+                np.testing.assert_array_equal(two, given(at + run))
+                np.testing.assert_array_equal(one, given(at + run + 1))
+
+
+def test_variables_go_to_the_device_once() -> None:
+    with tf.Graph().as_default() as graph:
+        v = tf.get_variable("v", initializer=given(0))
+        more, total = tf.assign_add(v, tf.ones([3, 2])), tf.reduce_sum(v * 2.0)
+    target = tf.train.Server.create_local_server().target
+    with (
+        tf.Session(target, graph, config("interpret")) as ours,
+        tf.Session(target, graph, config("xla")) as theirs,
+    ):
+        ours.run(v.initializer)
+        ours.run(more.op)
+        assert theirs.run(total) == 42.0
+        there = theirs.state.values["v"]
+        assert isinstance(there, jax.Array)
+        assert ours.run(total) == theirs.run(total) == 42.0
+        assert theirs.state.values["v"] is there
 
 
 @pytest.mark.parametrize("first", EXECUTORS)
