@@ -185,7 +185,6 @@ def test_variables_go_between_numpy_and_xla() -> None:
 
 
 def test_donated_variables_are_copies() -> None:
-    """Some NumPy arrays are aligned so that XLA could take them as they are."""
     with tf.Graph().as_default() as graph:
         ones = [tf.get_variable(f"one{at}", initializer=given(at)) for at in range(16)]
         twos = [tf.get_variable(f"two{at}", initializer=given(at)) for at in range(16)]
