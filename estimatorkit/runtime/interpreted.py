@@ -23,7 +23,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.logger import logger
 from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
 from estimatorkit.runtime.interpreter.control import Faulted, cancellable_by
-from estimatorkit.runtime.interpreter.cost import Meter, compilation_seconds, metered
+from estimatorkit.runtime.interpreter.cost import RUN, Meter, compilation_seconds, metered
 from estimatorkit.runtime.interpreter.equations import NotInterpretable
 from estimatorkit.runtime.interpreter.floats import as_xla
 from estimatorkit.runtime.interpreter.table import Program, Template, program_of
@@ -38,7 +38,7 @@ from estimatorkit.runtime.xla.faults import Sites
 START = 0.1
 """Of the time of compilation: shapes that occur a few times are never compiled."""
 
-ENOUGH = 1.2
+ENOUGH = 1.0
 """Of the time of compilation: about when a thread that began at `START` has finished."""
 
 _ARRAYS = (np.ndarray, np.generic, jax.Array)
@@ -167,7 +167,7 @@ class Interpretation:
             except Faulted:
                 program, tree = self._with_tests()
                 outputs, changed, faults = jax.tree.unflatten(tree, program(*arguments))
-        self._meter.add(self._program.seconds)
+        self._meter.add(RUN + self._program.seconds)
         given = arguments[: len(inputs)]
         outputs, changed = ([_apart(each, given) for each in own] for own in (outputs, changed))
         return outputs, changed, faults

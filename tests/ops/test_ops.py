@@ -95,6 +95,14 @@ UNKNOWN_SHAPES = {"AllGather", "PlaceholderWithDefault", "Where", "EditDistance"
 }
 
 
+@pytest.fixture(params=["interpret", "xla"])
+def _executor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESTIMATORKIT_EXECUTOR", request.param)
+
+
+in_both_executors = pytest.mark.usefixtures("_executor")
+
+
 class Example(NamedTuple):
     """One case of one row."""
 
@@ -190,6 +198,7 @@ def test_every_row_has_a_case(type_: str) -> None:
         assert cases(registry.lookup(type_))
 
 
+@in_both_executors
 @sweep("example", list(examples()), quick=120)
 def test_value(example: Example) -> None:
     arrays = example.arrays
@@ -265,6 +274,7 @@ def test_kernel_dtype_matches_inference(type_: str, dtype: str) -> None:
         assert [as_dtype(each.dtype) for each in results] == inferred
 
 
+@in_both_executors
 @pytest.mark.parametrize(
     "example",
     [
@@ -357,6 +367,7 @@ def gradient_examples() -> Iterator[Any]:
             yield parameter
 
 
+@in_both_executors
 @sweep("example", list(gradient_examples()), quick=45)
 def test_gradient(example: Example) -> None:
     """Against central differences in a random direction, first and second order."""
@@ -436,6 +447,7 @@ def along(found: Sequence[Any], direction: dict[int, NDArray[Any]], wanted: list
     return add_n(parts) if parts else constant(0.0, float64)
 
 
+@in_both_executors
 @sweep("example", list(examples(state=True)), quick=8)
 def test_state_op(example: Example) -> None:
     """The variables and the outputs hold the new values, and runs add up."""
@@ -482,6 +494,7 @@ def np_or_jax(array: NDArray[Any]) -> Any:
     return jnp.asarray(array)
 
 
+@in_both_executors
 @sweep("example", list(examples(random=True)), quick=2)
 def test_random_op(example: Example) -> None:
     """One sequence a seed: other numbers in each run, the same in each session."""

@@ -17,6 +17,9 @@ from estimatorkit.runtime.interpreter.equations import Equation, inner_jaxprs
 _CALL = 1.5e-6
 """Seconds of a step of a program: NumPy's call and the interpreter's."""
 
+RUN = 5e-5
+"""Seconds of a run besides its steps: feeds, state and results."""
+
 _ELEMENT = 1e-9
 """Seconds per element of a result."""
 
