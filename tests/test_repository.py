@@ -26,7 +26,7 @@ CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 
 # A folder imports only from those before it. `compat` holds legacy names: nothing imports it.
 ORDER = (
-    *("core", "runtime/xla", "runtime", "runtime/steps", "storage"),
+    *("core", "runtime/xla", "runtime/interpreter", "runtime", "runtime/steps", "storage"),
     *("ops/math", "ops/array", "ops/debug", "ops/variables", "ops/queues", "ops/linalg"),
     *("ops/text", "ops/files", "ops/tables", "ops/sparse", "ops/nn", "ops/parsing"),
     *("ops/control", "ops/image", "ops", "interop"),
