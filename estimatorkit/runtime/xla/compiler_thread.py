@@ -13,11 +13,13 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeAlias
 
 NAME = "estimatorkit-compiler"
 
-_queue: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+_Task: TypeAlias = "tuple[Future[Any], Callable[[], Any]]"
+
+_queue: SimpleQueue[_Task | None] = SimpleQueue()
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
 
@@ -37,14 +39,14 @@ def submit(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     _queue.put((future, lambda: context.run(function, *arguments)))
     with _lock:
         if _thread is None:
-            _thread = threading.Thread(target=_work, name=NAME, daemon=True)
+            _thread = threading.Thread(target=_work, args=(_queue,), name=NAME, daemon=True)
             _thread.start()
             atexit.register(_leave, _thread)
     return future
 
 
-def _work() -> None:
-    while (task := _queue.get()) is not None:
+def _work(queue: SimpleQueue[_Task | None]) -> None:
+    while (task := queue.get()) is not None:
         future, function = task
         if future.set_running_or_notify_cancel():
             try:
