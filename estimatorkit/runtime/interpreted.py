@@ -41,6 +41,10 @@ START = 0.1
 ENOUGH = 1.0
 """Of the time of compilation: about when a thread that began at `START` has finished."""
 
+CHEAP = 0.05
+"""Of the time of compilation: longer runs of the first shapes are left to XLA at once, which takes
+a quarter of NumPy's time for large convolutions."""
+
 _ARRAYS = (np.ndarray, np.generic, jax.Array)
 
 
@@ -55,6 +59,7 @@ class SegmentInterpreter:
     def __init__(self, segment: Segment, sites: Sites) -> None:
         self.segment = segment
         self.sites = sites
+        self.shapes = 0
         self._traces: dict[Any, list[_Trace]] = {}  # by the values of static inputs
         variable = segment.ops[0].graph.get_operation_by_name
         shapes = [variable(name).attrs["shape"] for name in segment.reads]
@@ -124,6 +129,8 @@ class Interpretation:
         avals: Sequence[Any],
     ) -> None:
         self._interpreter = interpreter
+        interpreter.shapes += 1
+        self._most = CHEAP if interpreter.shapes == 1 else ENOUGH
         self._program, self._tree = program, trace.results
         self._compiled_in = trace.compiled_in
         self._static, self._avals = static, avals
@@ -140,8 +147,9 @@ class Interpretation:
 
     @property
     def is_cheap(self) -> bool:
-        """Whether a run takes less time than the compilation."""
-        return self._program.seconds < ENOUGH * self._compiled_in
+        """Whether to interpret it at all: a run takes less time than the compilation, and of the
+        first shapes, which are mostly the only ones, far less."""
+        return self._program.seconds < self._most * self._compiled_in
 
     def __call__(
         self, inputs: Sequence[Any], state: Sequence[Any], watch: LoopWatch | None = None

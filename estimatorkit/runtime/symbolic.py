@@ -3,8 +3,7 @@
 A dimension that is None in a tensor's static shape is a `Size` (`core.sizes`) while the segment is
 traced. Kernels see the values that follow from it as known, like those of constant shapes. What
 they ask of sizes is recorded, and answered by the numbers of the current run: the trace is used for
-runs with the same answers. Tracing takes long, and XLA needs numbers; `SymbolicTrace.at` makes a
-jaxpr for the numbers of a run in a fraction of the time.
+runs with the same answers.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, jaxprs_in_params
 
-from estimatorkit.core.errors import InvalidArgumentError, OpError
+from estimatorkit.core.errors import OpError
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sizes import LEAST, Size, Sizes
 from estimatorkit.core.tensor import Tensor
@@ -31,7 +30,6 @@ from estimatorkit.runtime.lower import segment_jaxpr, state_names, traced_functi
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.xla.faults import Sites
 from estimatorkit.runtime.xla.platforms import general
-from estimatorkit.runtime.xla.sized_jaxprs import at_sizes
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,8 @@ class SymbolicTrace:
         return list(_numbers(self.shapes, self.shapes) or ())
 
     def values(self, shapes: Sequence[tuple[int, ...]]) -> list[int] | None:
-        """What `at` needs to know of a run; None if the trace is not valid for it.
+        """What the sizes are made of in a run (`Sizes.values`); None if the trace is not valid for
+        it.
 
         Args:
             shapes: the shapes of the leaves of (inputs, state).
@@ -69,14 +68,6 @@ class SymbolicTrace:
             return None
         found = self.sizes.values(list(numbers.values()))
         return found if found is not None and self.sizes.holds(found) else None
-
-    def at(self, values: Sequence[int]) -> ClosedJaxpr:
-        """The jaxpr for the numbers of a run (see `values`)."""
-        return at_sizes(self.jaxpr, values)
-
-    def error(self, vector: Any, values: Sequence[int]) -> InvalidArgumentError | None:
-        """The error that the vector of a run stands for (see `Sites.error`, `values`)."""
-        return self.sites.error(vector, values)
 
 
 def symbolic_trace(

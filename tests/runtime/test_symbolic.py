@@ -36,6 +36,7 @@ from tests.ops.test_ops import (
     gradient_examples,
     reads_a_handle,
 )
+from tests.runtime.sized_jaxprs import at_sizes
 from tests.sweep import sweep
 
 Feeds = Mapping[Tensor, Any]
@@ -79,7 +80,7 @@ class Step(NamedTuple):
         values = trace.values([np.shape(each) for each in given])
         if values is None:
             return False
-        at = trace.at(values)
+        at = at_sizes(trace.jaxpr, values)
         function = traced_function(self.segment, self.static)
         with x64() if self.segment.wide else nullcontext():
             check_jaxpr(at.jaxpr)
@@ -230,8 +231,8 @@ def test_faults_name_the_sizes_of_the_run() -> None:
         given = [floats(5, 3), np.array([1, 2, 0, 7], np.int32)]
         values = trace.values([each.shape for each in given])
         assert values is not None
-        _, vector = collect(optimized(trace.at(values)), given, None, None)
-        error = trace.error(vector, values)
+        _, vector = collect(optimized(at_sizes(trace.jaxpr, values)), given, None, None)
+        error = trace.sites.error(vector, values)
         assert error is not None
         assert "indices[3] = 7 is not in [0, 5)" in str(error)
 

@@ -29,12 +29,18 @@ from estimatorkit.runtime.plan import make_plan
 from estimatorkit.runtime.state import ProcessState
 from estimatorkit.runtime.steps import compiled_loop
 from estimatorkit.runtime.steps.batched_executor import BatchedExecutor
-from estimatorkit.runtime.steps.compiled_loop import CompiledLoop, ScannableStep, SingleDevice
+from estimatorkit.runtime.steps.compiled_loop import (
+    CompiledLoop,
+    Done,
+    ScannableStep,
+    SingleDevice,
+)
 from estimatorkit.runtime.steps.indexed_columns import (
     IndexedColumn,
     MemoizedRowTransform,
     materialize,
 )
+from estimatorkit.runtime.steps.single_steps import SingleSteps
 from estimatorkit.runtime.xla import memory_errors
 
 
@@ -67,6 +73,7 @@ class LocalStepLoop(StepLoop):
             self._get_next = shape.get_next
             if shape.get_next is not None:
                 elements = self._compiled.elements
+                self._single = SingleSteps(shape, state, elements, *results, spec.name)
                 self._prepare = HostPreprocessing(shape, elements, state, may_differ)
                 if self._compiled.sends_ahead:
                     self._prepare.send = self._compiled.send
@@ -120,7 +127,6 @@ class LocalStepLoop(StepLoop):
         done = 0
         ended = False
         while done < steps and not (parts and self._by_block):
-            columns: list[Any] = []
             start, available = 0, compiled_loop.STEPS_WITHOUT_INPUT
             block = None
             if self._source is not None:
@@ -139,11 +145,8 @@ class LocalStepLoop(StepLoop):
                 except Exception as error:
                     self._input_error = error
                     break
-                columns = self._compiled.columns(block)
                 elements.append((block.columns, start, available))
-            count = min(steps - done, available)
-            two_shapes = None if block is None else block.two_shapes
-            made = self._compiled(columns, start, count, two_shapes)
+            made = self._run_block(block, start, min(steps - done, available))
             after = made.after
             parts.append((start, made.steps, made.every))
             done += made.steps
@@ -162,6 +165,14 @@ class LocalStepLoop(StepLoop):
             for position in range(len(self._every))
         ]
         return done, every, [np.array(value) for value in after], ended, *elements
+
+    def _run_block(self, block: Any, start: int, count: int) -> Done:
+        """Runs steps of a block of elements; None: of steps that take none."""
+        if block is None:
+            return self._compiled([], start, count)
+        if block.two_shapes is None and self._single.takes(block.ready, block.count):
+            return self._single(block.ready, start, count)
+        return self._compiled(self._compiled.columns(block), start, count, block.two_shapes)
 
     def _run_singly(self, steps: int) -> tuple[Any, ...]:
         rows: list[list[Any]] = []
