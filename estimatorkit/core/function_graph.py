@@ -253,7 +253,7 @@ class GraphFunction:
     def jitted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """`call(function, inputs, key)` as a JAX function of `(inputs, key, sites)`, made once.
 
-        It is traced anew for other sites, which its tests are numbered by (see `runtime.xla.faults`).
+        It is traced anew for other sites, which number its tests (see `runtime.xla.faults`).
         """
         if self._jitted is None:
 
