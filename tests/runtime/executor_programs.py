@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,6 +93,18 @@ def change_soon(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(interpreted, "ENOUGH", float(INTERPRETED_RUNS))
     patch.setattr(interpreted, "Meter", Runs)
     patch.setattr(interpreted, "metered", lambda meter: patch.context())
+
+
+def at_once(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """A compiler thread that has always finished."""
+    future: Future[Any] = Future()
+    future.set_result(function(*arguments))
+    return future
+
+
+def never(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """A compiler thread that is always busy."""
+    return Future()
 
 
 def same_bits(ours: Any, theirs: Any) -> bool:

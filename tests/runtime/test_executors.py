@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
 import jax
@@ -19,8 +18,10 @@ from tests.runtime.executor_programs import (
     EXECUTORS,
     INTERPRETED_RUNS,
     PROGRAMS,
+    at_once,
     change_soon,
     config,
+    never,
     run_steps,
     same_bits,
 )
@@ -63,18 +64,6 @@ def test_random_bits_are_equal() -> None:
     assert same_bits(found[0], found[1])
     assert same_bits(found[1], found[2])
     assert not same_bits(found[0][0], found[0][1])
-
-
-def at_once(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """A compiler thread that has always finished."""
-    future: Future[Any] = Future()
-    future.set_result(function(*arguments))
-    return future
-
-
-def never(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """A compiler thread that is always busy."""
-    return Future()
 
 
 @pytest.mark.usefixtures("soon")

@@ -12,7 +12,14 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.runtime.executor import CompiledSegment
-from tests.runtime.executor_programs import EXECUTORS, INTERPRETED_RUNS, change_soon, config
+from estimatorkit.runtime.xla import compiler_thread
+from tests.runtime.executor_programs import (
+    EXECUTORS,
+    INTERPRETED_RUNS,
+    change_soon,
+    config,
+    never,
+)
 from tests.threads import run_together
 
 RUNS = INTERPRETED_RUNS + 2
@@ -277,8 +284,9 @@ def test_threads_run_at_once(lengths: tuple[int, ...]) -> None:
 # -- errors of the compiler
 
 
+@pytest.mark.parametrize("submit", [compiler_thread.submit, never])
 def test_the_run_that_wants_an_executable_raises_its_error(
-    monkeypatch: pytest.MonkeyPatch,
+    submit: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> Any:
         raise RuntimeError("the compiler has failed")
@@ -286,6 +294,7 @@ def test_the_run_that_wants_an_executable_raises_its_error(
     with tf.Graph().as_default(), tf.Session(config=config("auto")) as session:
         x = tf.placeholder(tf.float32, [2])
         y = x + 1.0
+        monkeypatch.setattr(compiler_thread, "submit", submit)
         monkeypatch.setattr(CompiledSegment, "_compile_ahead", fail)
         for _ in range(INTERPRETED_RUNS):
             assert session.run(y, {x: [1.0, 2.0]}).tolist() == [2.0, 3.0]
