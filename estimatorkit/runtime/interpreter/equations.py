@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 from estimatorkit.core.sizes import Size
 
 if TYPE_CHECKING:
-    from estimatorkit.runtime.interpreter.program import Program
+    from estimatorkit.runtime.interpreter.program import Program, Template
 
 Function: TypeAlias = Callable[..., Any]
 """What a rule returns: a function of NumPy arrays that returns one, or a list if the primitive has
@@ -32,16 +32,14 @@ class Numbers:
 
     Args:
         values: those of the sizes' atoms (`core.sizes.Sizes.values`).
-        program: makes the program of a jaxpr among an equation's parameters.
+        template: makes the template of a jaxpr among an equation's parameters (see `program`).
     """
 
     def __init__(
-        self,
-        values: Sequence[int],
-        program: Callable[[ClosedJaxpr, Numbers, range], Program],
+        self, values: Sequence[int], template: Callable[[ClosedJaxpr, range], Template]
     ) -> None:
         self._values = values
-        self._program = program
+        self.template = template
 
     def within(self, value: Any) -> Any:
         """A parameter or a shape with numbers in place of sizes."""
@@ -62,7 +60,7 @@ class Numbers:
             carried: the arguments that a loop carries: its first outputs are those of the next
                 iteration. The program may own some of them (`Program.owned`).
         """
-        return self._program(closed, self, carried)
+        return self.template(closed, carried).at(self)
 
 
 def has_sizes(value: Any) -> bool:
