@@ -104,6 +104,7 @@ class Equation(NamedTuple):
         inputs, outputs: shapes and dtypes.
         numbers: those of sizes, for the jaxprs among the parameters.
         source: the equation as JAX traced it.
+        unused: the results that nothing needs.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Equation(NamedTuple):
     outputs: Sequence[Aval]
     numbers: Numbers
     source: Any
+    unused: tuple[int, ...] = ()
 
     @property
     def result(self) -> Aval:

@@ -9,7 +9,7 @@ needs: of the columns that `within` returns. Sums that iterations add to are add
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -84,9 +84,17 @@ class Fission:
         body: the body; its arguments are constants, carried values and columns.
         constants, carried: the numbers of these arguments.
         length: the iterations.
+        unused: the results of the loop that nothing needs.
     """
 
-    def __init__(self, body: Template, constants: int, carried: int, length: Any) -> None:
+    def __init__(
+        self,
+        body: Template,
+        constants: int,
+        carried: int,
+        length: Any,
+        unused: Collection[int] = (),
+    ) -> None:
         self._body = body
         self._start = constants
         self._carried = range(constants, constants + carried)
@@ -99,18 +107,44 @@ class Fission:
         for placed in body.placed:
             avals = (each.aval for each in placed.source.outvars)
             self._avals.update(zip(placed.results, avals, strict=True))
+        self._used = self._find_used(unused)
         before = self._hoist()
         moved = {slot for placed, _ in before for slot in placed.results}
-        rest = [each for each in body.placed if moved.isdisjoint(each.results) or not each.results]
+        rest = [each for each in self._needed() if moved.isdisjoint(each.results)]
         self._sums = self._find_sums(rest)
         added = {self._next(at) for at in self._sums}
         rest = [each for each in rest if added.isdisjoint(each.results)]
-        self._looped = [a for a, b in pairs if a != b and a not in self._sums]
-        self._wanted = {*self._outputs, *self._sums.values()}
+        results = self._body.results
+        live = {self._carried[at] for at in self._used if at < carried}
+        self._looped = [a for a, b in pairs if a != b and a in live and a not in self._sums]
+        self._wanted = {results[at] for at in self._used if at >= carried}
+        self._wanted |= set(self._sums.values())
         within, after = self._delay(rest)
         self.is_useful = bool(before or after or self._sums)
         if self.is_useful:
             self._make(before, within, after, length)
+
+    def _find_used(self, unused: Collection[int]) -> set[int]:
+        """The results that are needed, also by later iterations."""
+        body = self._body
+        self._used = {at for at in range(len(body.results)) if at not in unused}
+        while True:
+            taken = {slot for placed in self._needed() for slot in placed.takes}
+            taken |= {body.results[at] for at in self._used}
+            found = {at for at, slot in enumerate(self._carried) if slot in taken}
+            if found <= self._used:
+                return self._used
+            self._used |= found
+
+    def _needed(self) -> list[Placed]:
+        """The equations on which the results depend that are used."""
+        needed = {self._body.results[at] for at in self._used}
+        found = []
+        for placed in reversed(self._body.placed):
+            if not needed.isdisjoint(placed.results) or has_effect(placed.source):
+                needed.update(placed.takes)
+                found.append(placed)
+        return found[::-1]
 
     def _next(self, argument: int) -> int:
         """The slot of a carried value for the next iteration."""
@@ -119,7 +153,7 @@ class Fission:
     def _hoist(self) -> list[_Split]:
         """The equations that need nothing carried; their results become fixed or columns."""
         found: list[_Split] = []
-        for placed in self._body.placed:
+        for placed in self._needed():
             if has_effect(placed.source):
                 continue
             flags = [slot not in self._fixed for slot in placed.takes]
@@ -139,6 +173,8 @@ class Fission:
         made = {slot: placed for placed in rest for slot in placed.results}
         found = {}
         for at in self._carried:
+            if at - self._start not in self._used:
+                continue
             total = self._next(at)
             placed = made.get(total)
             if placed is None or placed.source.primitive.name not in ("add", "add_any"):
@@ -221,7 +257,11 @@ class Fission:
         ends = [*self._stacked, *late, *fixed]
         pool.update((slot, len(operands) + len(hoisted) + at) for at, slot in enumerate(ends))
         self._constants = [body.slots[slot] for slot in fixed]
-        self._places = [(pool[slot], slot in self._fixed) for slot in self._outputs]
+        count = len(self._carried)
+        self._places = [
+            (pool[slot] if at in self._used else None, slot in self._fixed)
+            for at, slot in enumerate(self._outputs, count)
+        ]
         self._terms = {at: pool[slot] for at, slot in self._sums.items()}
         self._length = length
 
@@ -243,6 +283,7 @@ class Fission:
         reverse = equation.params["reverse"]
         count = len(self._looped)
         start, order = self._start, range(length - 1, -1, -1) if reverse else range(length)
+        none = [()] * length
         shared_at, rows_at, own_at = self._shared, self._rows, self._own
         first = self._looped
         owned = [at - len(shared_at) for at in self._within.owned]
@@ -259,9 +300,9 @@ class Fission:
             for at in owned:
                 values[at] = np.array(values[at], order="C")
             stacks = [np.empty(shape, dtype) for shape, dtype in makes]
-            columns = [pool[at] for at in rows_at]
-            for at in order:
-                results = within(*shared, *values, *[column[at] for column in columns])
+            columns = [pool[at][::-1] if reverse else pool[at] for at in rows_at]
+            for at, rows in zip(order, zip(*columns, strict=True) if columns else none, strict=True):
+                results = within(*shared, *values, *rows)
                 values = results[:count]
                 for stack, row in zip(stacks, results[count:], strict=True):
                     stack[at] = row
@@ -277,6 +318,9 @@ class Fission:
                 found[at - start] = operands[at] + np.add.reduce(pool[term], 0)
             seen = set(map(id, operands))
             for at, is_fixed in places:
+                if at is None:
+                    found.append(None)
+                    continue
                 column = pool[at]
                 if is_fixed:
                     column = np.repeat(column[None], length, 0)
@@ -315,9 +359,11 @@ def fission_of(equation: Equation) -> Fission:
     template = equation.numbers.template(
         source.params["jaxpr"], range(constants, constants + carried)
     )
-    key = id(source)
+    key = id(source), equation.unused
     if key not in template.scans:
-        template.scans[key] = Fission(template, constants, carried, source.params["length"])
+        template.scans[key] = Fission(
+            template, constants, carried, source.params["length"], equation.unused
+        )
     found: Fission = template.scans[key]
     return found
 

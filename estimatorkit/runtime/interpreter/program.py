@@ -72,7 +72,7 @@ class Program:
         self._arguments = template.arguments
         self._results = template.results
         self._steps = [
-            Step(each.function, placed.operands, placed.to, placed.more)
+            Step(each.function, each.operands, placed.to, placed.more)
             for each, placed in zip(made, template.placed, strict=True)
         ]
 
@@ -103,6 +103,7 @@ class _Made(NamedTuple):
 
     equation: Equation
     function: Function
+    operands: Callable[[list[Any]], Sequence[Any]]
     seconds: float
     largest_product: int
 
@@ -117,6 +118,8 @@ class Placed:
         operands, to, more: see `Step`.
         last: the slots of arrays that nothing uses later.
         overwrites: whether its first operand may be changed in place.
+        free: the operands to which the result may be written.
+        unused: see `Equation`.
         is_single: whether the results have the shapes of the source's.
     """
 
@@ -131,6 +134,8 @@ class Placed:
         self.to = to
         self.last: Sequence[int] = ()
         self.overwrites = False
+        self.free: Sequence[int] = ()
+        self.unused: tuple[int, ...] = ()
         self.has_sizes = equation_has_sizes(source)
         self._made: _Made | None = None  # what programs share
 
@@ -150,6 +155,7 @@ class Placed:
         made = _Made(
             equation,
             function,
+            self._operands(equation, function),
             seconds_of(equation) if seconds is None else seconds,
             getattr(function, "largest_product", multiplications(equation)),
         )
@@ -157,8 +163,16 @@ class Placed:
             self._made = made
         return made
 
+    def _operands(self, equation: Equation, function: Function) -> Any:
+        """Gets the operands, and last the array to write to, if there is one."""
+        if isinstance(function, np.ufunc) and equation.result.shape:
+            for at in self.free:
+                if equation.inputs[at] == equation.result:  # no memory is faster than any
+                    return _getter([*self.takes, self.takes[at]])
+        return self.operands
+
     def _computed(self, numbers: Numbers) -> tuple[Equation, Function]:
-        equation = equation_at(self.source, numbers)
+        equation = equation_at(self.source, numbers)._replace(unused=self.unused)
         return equation, function_of(equation)
 
 
@@ -218,6 +232,8 @@ class Straight:
         found = []
         for placed in reversed(self.placed):
             if not needed.isdisjoint(placed.results) or has_effect(placed.source):
+                unused = (at for at, slot in enumerate(placed.results) if slot not in needed)
+                placed.unused = tuple(unused)
                 needed.update(placed.takes)
                 found.append(placed)
         self.placed = found[::-1]
@@ -236,18 +252,20 @@ class Straight:
             kept.update(used)
 
     def _find_updates(self, carried: range) -> None:
+        memory = Memory(self.placed, self.results, self.constants, self.arguments)
         if any(placed.source.primitive.name in UPDATES for placed in self.placed):
-            memory = Memory(self.placed, self.results, self.constants, self.arguments)
             self.owned = memory.own(carried)
             for at in memory.updates(self.owned):
                 self.placed[at].overwrites = True
+        for at, operands in memory.overwritten():
+            self.placed[at].free = operands
 
 
 class Template(Straight):
     """The equations of a jaxpr and of the functions that it calls.
 
     Attributes:
-        scans: what loops over the jaxpr keep here, by the equations of their primitives.
+        scans: what loops over the jaxpr keep here.
     """
 
     def __init__(
@@ -255,7 +273,7 @@ class Template(Straight):
     ) -> None:
         super().__init__(len(closed.jaxpr.invars))
         self.closed = closed  # keeps the keys of `inner`
-        self.scans: dict[int, Any] = {}
+        self.scans: dict[Any, Any] = {}
         self._inner: _Inner = {} if inner is None else inner
         self._none = Numbers((), self._template)
         self.results = self._inline(closed, range(self.arguments))
