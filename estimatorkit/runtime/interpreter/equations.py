@@ -6,6 +6,7 @@ run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -46,6 +47,11 @@ class Numbers:
         if isinstance(value, Size):
             return value.at(self._values)
         if isinstance(value, tuple):
+            for each in value:
+                if type(each) is not int:
+                    break
+            else:
+                return value  # as most are
             found = [self.within(each) for each in value]
             if all(new is old for new, old in zip(found, value, strict=True)):
                 return value
@@ -92,7 +98,7 @@ class Aval(NamedTuple):
     @property
     def size(self) -> int:
         """The number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
 
 class Equation(NamedTuple):
@@ -137,6 +143,8 @@ def equation_at(source: Any, numbers: Numbers) -> Equation:
 def aval_at(aval: Any, numbers: Numbers) -> Aval:
     """A shape and a dtype for the numbers of a run; of random keys, those of their words."""
     shape, dtype = getattr(aval, "shape", ()), getattr(aval, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return Aval(numbers.within(shape), dtype)
     if dtype is not None and jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
         return Aval((*numbers.within(shape), *dtype._impl.key_shape), np.dtype(np.uint32))
     return Aval(numbers.within(shape), dtype)
