@@ -276,6 +276,8 @@ class Template(Straight):
         self.scans: dict[Any, Any] = {}
         self._inner: _Inner = {} if inner is None else inner
         self._none = Numbers((), self._template)
+        self._known: dict[Any, list[int]] = {}  # results of equations that may occur again
+        self._literals: dict[Any, int] = {}
         self.results = self._inline(closed, range(self.arguments))
         self._finish(carried)
 
@@ -301,6 +303,14 @@ class Template(Straight):
         words = words_of(value)
         return self.constant(np.asarray(words, dtype if words is value else words.dtype))
 
+    def _literal(self, atom: Literal) -> int:
+        aval: Any = atom.aval
+        at = self._constant(atom.val, aval.dtype)
+        value = self.slots[at]
+        if value.size != 1:
+            return at
+        return self._literals.setdefault((value.tobytes(), value.dtype, value.shape), at)
+
     def _inline(self, closed: ClosedJaxpr, inputs: Sequence[int]) -> list[int]:
         """Places the equations of a jaxpr; returns the slots of its outputs."""
         jaxpr = closed.jaxpr
@@ -311,8 +321,7 @@ class Template(Straight):
 
         def home(atom: Any) -> int:
             if isinstance(atom, Literal):
-                aval: Any = atom.aval
-                return self._constant(atom.val, aval.dtype)
+                return self._literal(atom)
             return homes[atom]
 
         for source in jaxpr.eqns:
@@ -330,13 +339,17 @@ class Template(Straight):
         return list(map(home, jaxpr.outvars))
 
     def _place(self, source: Any, takes: list[int]) -> list[int]:
-        known = self._computed(source, takes)
-        if known is not None:
-            return known
-        gives = [self.slot() for _ in source.outvars]
-        to = self.slot() if source.primitive.multiple_results else gives[0]
-        self.placed.append(Placed(source, takes, gives, to))
-        return gives
+        key = _key(source, takes)
+        if key is not None and key in self._known:
+            return self._known[key]
+        found = self._computed(source, takes)
+        if found is None:
+            found = [self.slot() for _ in source.outvars]
+            to = self.slot() if source.primitive.multiple_results else found[0]
+            self.placed.append(Placed(source, takes, found, to))
+        if key is not None:
+            self._known[key] = found
+        return found
 
     def _computed(self, source: Any, takes: list[int]) -> list[int] | None:
         """The results of an equation of constants; None if it is to run each time."""
@@ -363,6 +376,19 @@ def is_small(aval: Any) -> bool:
             return False
         size *= dim
     return size <= SMALL
+
+
+def _key(source: Any, takes: Sequence[int]) -> Any:
+    """What equations have in common that give the same; None if it is not known."""
+    if inner_jaxprs(source) or has_effect(source) or equation_has_sizes(source):
+        return None
+    avals = ((getattr(each.aval, "dtype", None), each.aval.shape) for each in source.outvars)
+    key = source.primitive, tuple(takes), tuple(source.params.items()), tuple(avals)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 def has_effect(source: Any) -> bool:
