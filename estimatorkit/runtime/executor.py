@@ -370,10 +370,11 @@ class HostSegment:
     def __call__(self, values: dict[Tensor, Any]) -> None:
         """Runs the segment: reads its inputs from `values` and adds its outputs."""
         local = {tensor: np.asarray(finished(values[tensor])) for tensor in self._segment.inputs}
-        state = self._state
-        names = state.own(self._segment.reads)
-        variables: dict[str, Any] = dict.fromkeys(self._segment.reads)  # None if held elsewhere
-        variables.update(zip(names, state.read(names), strict=True))
+        state, segment = self._state, self._segment
+        variables: dict[str, Any] = dict.fromkeys(segment.reads)  # None if held elsewhere
+        if segment.reads:
+            names = state.own(segment.reads)
+            variables.update(zip(names, state.read(names), strict=True))
         interpret(
             self._segment.ops,
             local,
@@ -383,10 +384,11 @@ class HostSegment:
             last_use=self._last_use,
             rewriting=self._segment.rewriting,
         )
-        written = Access.of([], [], state.own(self._segment.writes))
-        state.held.begin(written, state.take, state.raise_if_cancelled)
-        state.held.end(written, (), [variables[name] for name in written.changed])
-        for tensor in self._segment.outputs:
+        if segment.writes:
+            written = Access.of([], [], state.own(segment.writes))
+            state.held.begin(written, state.take, state.raise_if_cancelled)
+            state.held.end(written, (), [variables[name] for name in written.changed])
+        for tensor in segment.outputs:
             values[tensor] = np.asarray(local[tensor], tensor.dtype.numpy_dtype)
         state.raise_if_cancelled()  # Python functions and datasets do not check for themselves
 

@@ -11,7 +11,7 @@ wants an executable which the thread has not begun compiles it itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from contextlib import nullcontext
 from typing import Any, cast
@@ -164,10 +164,14 @@ class Interpretation:
         Returns:
             The outputs, the new state and the faults, as an executable does.
         """
-        arguments = [np.asarray(finished(each)) for each in (*inputs, *state)]
+        arguments = [
+            each if type(each) is np.ndarray else np.asarray(finished(each))
+            for each in (*inputs, *state)
+        ]
         is_large = self._program.largest_product > LARGE_PRODUCT
         threads = nullcontext() if is_large else one_thread()
-        with threads, as_xla(), cancellable_by(watch), metered(self._meter):
+        watched = cancellable_by(watch) if watch else nullcontext()
+        with threads, as_xla(), watched, metered(self._meter):
             try:
                 results = self._program(*arguments)
                 outputs, changed = jax.tree.unflatten(self._tree, results)
@@ -177,8 +181,12 @@ class Interpretation:
                 outputs, changed, faults = jax.tree.unflatten(tree, program(*arguments))
         self._meter.add(RUN + self._program.seconds)
         given = arguments[: len(inputs)]
-        outputs, changed = ([_apart(each, given) for each in own] for own in (outputs, changed))
-        return outputs, changed, faults
+        seen = set(map(id, given))
+        return (
+            [_apart(each, given, seen) for each in outputs],
+            [_apart(each, given, seen) for each in changed],
+            faults,
+        )
 
     def _with_tests(self) -> tuple[Program, Any]:
         """The program that goes on after a fault, and returns it."""
@@ -218,9 +226,18 @@ class Interpretation:
             return self._compilation.result()
 
 
-def _apart(value: Any, inputs: Sequence[Any]) -> Any:
-    """A result that does not share memory with inputs, which the caller may change."""
+def _apart(value: Any, inputs: Sequence[Any], seen: Set[int]) -> Any:
+    """A result that does not share memory with inputs, which the caller may change.
+
+    Args:
+        value: the result.
+        inputs: the arrays that were fed.
+        seen: their identities.
+    """
     value = np.asarray(value)
+    flags = value.flags
+    if flags.owndata and flags.c_contiguous and id(value) not in seen:  # no view
+        return value
     if any(np.may_share_memory(value, each) for each in inputs):
         return value.copy()
     return value if value.flags.c_contiguous else np.ascontiguousarray(value)

@@ -21,16 +21,22 @@ UPDATES = frozenset(
 FRESH = frozenset(
     {"add", "sub", "mul", "div", "max", "min", "neg", "exp", "log", "tanh", "logistic", "sqrt"}
     | {"eq", "ne", "lt", "le", "gt", "ge", "dot_general", "argmax", "argmin", "rem"}
-    | {"random_bits", "random_split", "random_fold_in", "concatenate", "stack", "pad"}
+    | {"random_bits", "random_split", "random_fold_in", "concatenate", "stack", "pad", "add_any"}
 )
 """Primitives whose results are always new arrays, by their rules."""
+
+ELEMENTWISE = frozenset({"add", "add_any", "sub", "mul", "div", "neg", "exp", "log", "tanh", "sqrt"})
+"""Primitives that are functions of NumPy, which may write to an operand (of most dtypes)."""
+
+WRITABLE = ELEMENTWISE | {"logistic", "dot_general", "concatenate", "select_n"}
+"""Primitives whose results may be written to if they are new arrays."""
 
 _VIEWS = frozenset(
     {"reshape", "squeeze", "expand_dims", "transpose", "rev", "slice", "split", "unstack", "tile"}
     | {"broadcast_in_dim", "convert_element_type", "select_n", "reduce_sum", "reduce_max"}
     | {"reduce_min", "reduce_prod", "reduce_and", "reduce_or", "square", "abs", "sign", "floor"}
     | {"integer_pow", "pow", "and", "or", "not", "rsqrt", "sin", "cos", "log1p", "expm1", "clamp"}
-    | {"cumsum", "cumprod", "cummax", "cummin", "add_any", "sort", "top_k", "is_finite", "erf"}
+    | {"cumsum", "cumprod", "cummax", "cummin", "sort", "top_k", "is_finite", "erf"}
 )
 """Primitives whose results are new arrays, or share memory with operands."""
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from estimatorkit.runtime.interpreter.cost import spend
 from estimatorkit.runtime.interpreter.equations import Equation, Function, NotInterpretable
+from estimatorkit.runtime.interpreter.fission import fission_of
 from estimatorkit.runtime.interpreter.program import Program
 from estimatorkit.runtime.interpreter.rules import rule
 from estimatorkit.runtime.xla.cancellation import FIRST, LoopWatch
@@ -99,6 +100,9 @@ def _while(equation: Equation) -> Function:
 
 @rule("scan")
 def _scan(equation: Equation) -> Function:
+    split = fission_of(equation).at(equation)
+    if split is not None:
+        return split
     parameters = equation.params
     constants, carried = scan_counts(parameters)
     end = constants + carried

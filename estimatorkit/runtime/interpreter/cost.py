@@ -7,8 +7,6 @@ need not be exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -55,15 +53,18 @@ class Meter:
 _meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 
-@contextmanager
-def metered(meter: Meter) -> Iterator[None]:
+class metered:
     """A context manager in which what is not known before a run is added to a meter: the bodies of
     `while` loops and the branches taken."""
-    token = _meter.set(meter)
-    try:
-        yield
-    finally:
-        _meter.reset(token)
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    def __enter__(self) -> None:
+        self._token = _meter.set(self._meter)
+
+    def __exit__(self, *_: object) -> None:
+        _meter.reset(self._token)
 
 
 def spend(seconds: float) -> None:

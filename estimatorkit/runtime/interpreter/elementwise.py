@@ -91,11 +91,12 @@ def _atan2(equation: Equation) -> Function:
 def _logistic(equation: Equation) -> Function:
     if equation.result.shape == () or equation.result.dtype.kind == "c":
         return lambda x: 1 / (1 + np.exp(-x))
+    one = np.ones((), equation.result.dtype)  # saves NumPy a conversion: 0.2 us
 
     def run(x: Any) -> Any:
         value = np.negative(x)
         np.exp(value, value)
-        np.add(value, 1, value)
+        np.add(value, one, value)
         return np.reciprocal(value, value)
 
     return run

@@ -6,6 +6,7 @@ run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -16,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 from estimatorkit.core.sizes import Size
 
 if TYPE_CHECKING:
-    from estimatorkit.runtime.interpreter.program import Program
+    from estimatorkit.runtime.interpreter.program import Program, Template
 
 Function: TypeAlias = Callable[..., Any]
 """What a rule returns: a function of NumPy arrays that returns one, or a list if the primitive has
@@ -32,22 +33,25 @@ class Numbers:
 
     Args:
         values: those of the sizes' atoms (`core.sizes.Sizes.values`).
-        program: makes the program of a jaxpr among an equation's parameters.
+        template: makes the template of a jaxpr among an equation's parameters (see `program`).
     """
 
     def __init__(
-        self,
-        values: Sequence[int],
-        program: Callable[[ClosedJaxpr, Numbers, range], Program],
+        self, values: Sequence[int], template: Callable[[ClosedJaxpr, range], Template]
     ) -> None:
         self._values = values
-        self._program = program
+        self.template = template
 
     def within(self, value: Any) -> Any:
         """A parameter or a shape with numbers in place of sizes."""
         if isinstance(value, Size):
             return value.at(self._values)
         if isinstance(value, tuple):
+            for each in value:
+                if type(each) is not int:
+                    break
+            else:
+                return value  # as most are
             found = [self.within(each) for each in value]
             if all(new is old for new, old in zip(found, value, strict=True)):
                 return value
@@ -62,7 +66,7 @@ class Numbers:
             carried: the arguments that a loop carries: its first outputs are those of the next
                 iteration. The program may own some of them (`Program.owned`).
         """
-        return self._program(closed, self, carried)
+        return self.template(closed, carried).at(self)
 
 
 def has_sizes(value: Any) -> bool:
@@ -94,7 +98,7 @@ class Aval(NamedTuple):
     @property
     def size(self) -> int:
         """The number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
 
 class Equation(NamedTuple):
@@ -106,6 +110,7 @@ class Equation(NamedTuple):
         inputs, outputs: shapes and dtypes.
         numbers: those of sizes, for the jaxprs among the parameters.
         source: the equation as JAX traced it.
+        unused: the results that nothing needs.
     """
 
     name: str
@@ -114,6 +119,7 @@ class Equation(NamedTuple):
     outputs: Sequence[Aval]
     numbers: Numbers
     source: Any
+    unused: tuple[int, ...] = ()
 
     @property
     def result(self) -> Aval:
@@ -137,6 +143,8 @@ def equation_at(source: Any, numbers: Numbers) -> Equation:
 def aval_at(aval: Any, numbers: Numbers) -> Aval:
     """A shape and a dtype for the numbers of a run; of random keys, those of their words."""
     shape, dtype = getattr(aval, "shape", ()), getattr(aval, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return Aval(numbers.within(shape), dtype)
     if dtype is not None and jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
         return Aval((*numbers.within(shape), *dtype._impl.key_shape), np.dtype(np.uint32))
     return Aval(numbers.within(shape), dtype)

@@ -6,8 +6,6 @@ import ctypes
 import functools
 import platform
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -35,26 +33,29 @@ def _functions() -> tuple[Any, Any] | None:
     return read, write
 
 
-@contextmanager
-def as_xla() -> Iterator[None]:
+class as_xla:
     """A context manager in which subnormal numbers are zeros, and nothing warns.
 
     Subnormal numbers would also take a hundred times as long. It holds for the calling thread.
     """
-    functions = _functions()
-    with np.errstate(all="ignore"):
-        if functions is None:
-            yield
-            return
-        read, write = functions
-        environment = _Environment()
-        address = ctypes.addressof(environment)
-        read(address)
-        before = environment.mxcsr
-        environment.mxcsr = before | _FLUSHES
-        write(address)
-        try:
-            yield
-        finally:
-            environment.mxcsr = before
+
+    def __enter__(self) -> None:
+        self._quiet = np.errstate(all="ignore")
+        self._quiet.__enter__()
+        functions = _functions()
+        if functions is not None:
+            read, write = functions
+            self._environment = environment = _Environment()
+            address = ctypes.addressof(environment)
+            read(address)
+            self._before = environment.mxcsr
+            environment.mxcsr |= _FLUSHES
             write(address)
+
+    def __exit__(self, *_: object) -> None:
+        functions = _functions()
+        if functions is not None:
+            environment = self._environment
+            environment.mxcsr = self._before
+            functions[1](ctypes.addressof(environment))
+        self._quiet.__exit__()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence, Set
 from typing import Any
 
-from estimatorkit.runtime.interpreter.aliases import UPDATES, Groups, shared
+from estimatorkit.runtime.interpreter.aliases import ELEMENTWISE, UPDATES, WRITABLE, Groups, shared
 
 
 class Memory:
@@ -59,20 +59,47 @@ class Memory:
         Args:
             owned: the arguments that belong to the program.
         """
-        given = {*range(self._arguments)}.difference(owned) | self._foreign
-        return [at for at, each in enumerate(self._placed) if self._may_write(at, each, given)]
+        given = self._given(owned)
+        return [
+            at
+            for at, each in enumerate(self._placed)
+            if each.source.primitive.name in UPDATES and self._may_write(at, each, 0, given)
+        ]
 
-    def _may_write(self, at: int, each: Any, given: Set[int]) -> bool:
-        if each.source.primitive.name not in UPDATES:
-            return False
-        first, *others = each.takes
-        group = self._groups[self._root(first)]
-        if first in others or not given.isdisjoint(group) or self._last[first] > at:
+    def overwritten(self) -> list[tuple[int, Sequence[int]]]:
+        """The elementwise equations that may write their result to an operand, and which ones."""
+        given = self._given(())
+        fresh = {
+            slot
+            for each in self._placed
+            if each.source.primitive.name in WRITABLE
+            for slot in each.results
+        }
+        found = []
+        for at, each in enumerate(self._placed):
+            if each.source.primitive.name in ELEMENTWISE:
+                operands = [
+                    number
+                    for number, slot in enumerate(each.takes)
+                    if slot in fresh and self._may_write(at, each, number, given)
+                ]
+                if operands:
+                    found.append((at, operands))
+        return found
+
+    def _given(self, owned: Collection[int]) -> set[int]:
+        return {*range(self._arguments)}.difference(owned) | self._foreign
+
+    def _may_write(self, at: int, each: Any, number: int, given: Set[int]) -> bool:
+        """Whether nothing else needs the memory of an operand."""
+        slot = each.takes[number]
+        group = self._groups[self._root(slot)]
+        if each.takes.count(slot) > 1 or not given.isdisjoint(group) or self._last[slot] > at:
             return False
         return all(
-            self._last.get(slot, -1) < at
-            for slot in group
-            if slot != first and self._born.get(slot, -1) < at
+            self._last.get(other, -1) < at
+            for other in group
+            if other != slot and self._born.get(other, -1) < at
         )
 
     def own(self, carried: Sequence[int]) -> list[int]:
@@ -86,7 +113,7 @@ class Memory:
         following = self._results[: len(carried)]
         owned = set(carried)
         while True:
-            given = {*range(self._arguments)}.difference(owned) | self._foreign
+            given = self._given(owned)
             kept = {
                 argument
                 for argument, slot in zip(carried, following, strict=True)

@@ -63,7 +63,7 @@ class Program:
         owned: the arguments that it may change.
     """
 
-    def __init__(self, template: Template, made: Sequence[_Made]) -> None:
+    def __init__(self, template: Straight, made: Sequence[_Made]) -> None:
         self.equations = [each.equation for each in made]
         self.seconds = sum(each.seconds for each in made)
         self.largest_product = max((each.largest_product for each in made), default=0)
@@ -72,7 +72,7 @@ class Program:
         self._arguments = template.arguments
         self._results = template.results
         self._steps = [
-            Step(each.function, placed.operands, placed.to, placed.more)
+            Step(each.function, each.operands, placed.to, placed.more)
             for each, placed in zip(made, template.placed, strict=True)
         ]
 
@@ -103,11 +103,12 @@ class _Made(NamedTuple):
 
     equation: Equation
     function: Function
+    operands: Callable[[list[Any]], Sequence[Any]]
     seconds: float
     largest_product: int
 
 
-class _Placed:
+class Placed:
     """An equation of a template.
 
     Attributes:
@@ -116,9 +117,13 @@ class _Placed:
         results: the slots of its results.
         operands, to, more: see `Step`.
         last: the slots of arrays that nothing uses later.
-        made: what programs share, if it has no sizes.
         overwrites: whether its first operand may be changed in place.
+        free: the operands to which the result may be written.
+        unused: see `Equation`.
+        is_single: whether the results have the shapes of the source's.
     """
+
+    is_single = True
 
     def __init__(self, source: Any, takes: Sequence[int], gives: Sequence[int], to: int) -> None:
         self.source = source
@@ -128,32 +133,47 @@ class _Placed:
         self.several: Sequence[int] = self.results if source.primitive.multiple_results else ()
         self.to = to
         self.last: Sequence[int] = ()
-        self.made: _Made | None = None
         self.overwrites = False
-        self._has_sizes = equation_has_sizes(source)
+        self.free: Sequence[int] = ()
+        self.unused: tuple[int, ...] = ()
+        self.has_sizes = equation_has_sizes(source)
+        self._made: _Made | None = None  # what programs share
 
     @property
     def more(self) -> tuple[Sequence[int], Sequence[int]] | None:
+        """See `Step`."""
         return (self.several, self.last) if self.several or self.last else None
 
     def at(self, numbers: Numbers) -> _Made:
         """The equation for the numbers of a run."""
-        if self.made is not None:
-            return self.made
-        equation = equation_at(self.source, numbers)
-        function = function_of(equation)
+        if self._made is not None:
+            return self._made
+        equation, function = self._computed(numbers)
         if self.overwrites:
             function = getattr(function, "overwriting", function)
         seconds = getattr(function, "seconds", None)
         made = _Made(
             equation,
             function,
+            self._operands(equation, function),
             seconds_of(equation) if seconds is None else seconds,
             getattr(function, "largest_product", multiplications(equation)),
         )
-        if not self._has_sizes:
-            self.made = made
+        if not self.has_sizes:
+            self._made = made
         return made
+
+    def _operands(self, equation: Equation, function: Function) -> Any:
+        """Gets the operands, and last the array to write to, if there is one."""
+        if isinstance(function, np.ufunc) and equation.result.shape:
+            for at in self.free:
+                if equation.inputs[at] == equation.result:  # no memory is faster than any
+                    return _getter([*self.takes, self.takes[at]])
+        return self.operands
+
+    def _computed(self, numbers: Numbers) -> tuple[Equation, Function]:
+        equation = equation_at(self.source, numbers)._replace(unused=self.unused)
+        return equation, function_of(equation)
 
 
 def _getter(takes: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:
@@ -162,33 +182,104 @@ def _getter(takes: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:
     return itemgetter(slice(takes[0], takes[0] + 1) if takes else slice(0))
 
 
-class Template:
-    """The equations of a jaxpr and of the functions that it calls, with a slot for each variable.
+class Straight:
+    """Equations in order, with a slot for each variable.
 
     Attributes:
         slots: a program's slots before a call: constants are there.
+        constants: the slots of constants.
         arguments: the number of arguments, which have the first slots.
         results: the slots of the outputs.
         placed: the equations that run.
         owned: the arguments that they may change.
     """
 
+    def __init__(self, arguments: int) -> None:
+        self.slots: list[Any] = [None] * arguments
+        self.constants: set[int] = set()
+        self.arguments = arguments
+        self.results: Sequence[int] = ()
+        self.placed: list[Placed] = []
+        self.owned: Sequence[int] = ()
+
+    def at(self, numbers: Numbers) -> Program:
+        """The program for the numbers of a run."""
+        return Program(self, [placed.at(numbers) for placed in self.placed])
+
+    def slot(self, value: Any = None) -> int:
+        """A new slot."""
+        self.slots.append(value)
+        return len(self.slots) - 1
+
+    def constant(self, value: Any) -> int:
+        """The slot of an array that is the same in all runs."""
+        at = self.slot(value)
+        self.constants.add(at)
+        return at
+
+    def _finish(self, carried: range) -> None:
+        """Called when all equations and results are known.
+
+        Args:
+            carried: see `Numbers.program`.
+        """
+        self._remove_unneeded()
+        self._find_last_uses()
+        self._find_updates(carried)
+
+    def _remove_unneeded(self) -> None:
+        needed = set(self.results)
+        found = []
+        for placed in reversed(self.placed):
+            if not needed.isdisjoint(placed.results) or has_effect(placed.source):
+                unused = (at for at, slot in enumerate(placed.results) if slot not in needed)
+                placed.unused = tuple(unused)
+                needed.update(placed.takes)
+                found.append(placed)
+        self.placed = found[::-1]
+
+    def _find_last_uses(self) -> None:
+        kept = {*self.results, *self.constants, *range(self.arguments)}
+        small = {
+            at
+            for placed in self.placed
+            for at, variable in zip(placed.results, placed.source.outvars, strict=True)
+            if placed.is_single and is_small(variable.aval)
+        }
+        for placed in reversed(self.placed):
+            used = dict.fromkeys([*placed.takes, *placed.results])
+            placed.last = tuple(at for at in used if at not in kept and at not in small)
+            kept.update(used)
+
+    def _find_updates(self, carried: range) -> None:
+        memory = Memory(self.placed, self.results, self.constants, self.arguments)
+        if any(placed.source.primitive.name in UPDATES for placed in self.placed):
+            self.owned = memory.own(carried)
+            for at in memory.updates(self.owned):
+                self.placed[at].overwrites = True
+        for at, operands in memory.overwritten():
+            self.placed[at].free = operands
+
+
+class Template(Straight):
+    """The equations of a jaxpr and of the functions that it calls.
+
+    Attributes:
+        scans: what loops over the jaxpr keep here.
+    """
+
     def __init__(
         self, closed: ClosedJaxpr, inner: _Inner | None = None, carried: range = range(0)
     ) -> None:
-        self._closed = closed  # keeps the keys of `inner`
+        super().__init__(len(closed.jaxpr.invars))
+        self.closed = closed  # keeps the keys of `inner`
+        self.scans: dict[Any, Any] = {}
         self._inner: _Inner = {} if inner is None else inner
-        self._none = Numbers((), self._program)
-        self.slots: list[Any] = []
-        self.placed: list[_Placed] = []
-        self._constants: set[int] = set()
-        arguments = [self._slot() for _ in closed.jaxpr.invars]
-        self.arguments = len(arguments)
-        self.results = self._inline(closed, arguments)
-        self._remove_unneeded()
-        self._find_last_uses()
-        self.owned: Sequence[int] = ()
-        self._find_updates(carried)
+        self._none = Numbers((), self._template)
+        self._known: dict[Any, list[int]] = {}  # results of equations that may occur again
+        self._literals: dict[Any, int] = {}
+        self.results = self._inline(closed, range(self.arguments))
+        self._finish(carried)
 
     def program(self, values: Sequence[int]) -> Program:
         """The program for the numbers of a run.
@@ -199,27 +290,26 @@ class Template:
         Raises:
             NotInterpretable: it has an equation that only XLA can run.
         """
-        return self._at(Numbers(values, self._program))
+        return self.at(Numbers(values, self._template))
 
-    def _at(self, numbers: Numbers) -> Program:
-        return Program(self, [placed.at(numbers) for placed in self.placed])
-
-    def _program(self, closed: ClosedJaxpr, numbers: Numbers, carried: range) -> Program:
+    def _template(self, closed: ClosedJaxpr, carried: range) -> Template:
         key = id(closed), carried
         template = self._inner.get(key)
         if template is None:
             template = self._inner[key] = Template(closed, self._inner, carried)
-        return template._at(numbers)
-
-    def _slot(self, value: Any = None) -> int:
-        self.slots.append(value)
-        return len(self.slots) - 1
+        return template
 
     def _constant(self, value: Any, dtype: Any) -> int:
         words = words_of(value)
-        at = self._slot(np.asarray(words, dtype if words is value else words.dtype))
-        self._constants.add(at)
-        return at
+        return self.constant(np.asarray(words, dtype if words is value else words.dtype))
+
+    def _literal(self, atom: Literal) -> int:
+        aval: Any = atom.aval
+        at = self._constant(atom.val, aval.dtype)
+        value = self.slots[at]
+        if value.size != 1:
+            return at
+        return self._literals.setdefault((value.tobytes(), value.dtype, value.shape), at)
 
     def _inline(self, closed: ClosedJaxpr, inputs: Sequence[int]) -> list[int]:
         """Places the equations of a jaxpr; returns the slots of its outputs."""
@@ -231,8 +321,7 @@ class Template:
 
         def home(atom: Any) -> int:
             if isinstance(atom, Literal):
-                aval: Any = atom.aval
-                return self._constant(atom.val, aval.dtype)
+                return self._literal(atom)
             return homes[atom]
 
         for source in jaxpr.eqns:
@@ -250,17 +339,21 @@ class Template:
         return list(map(home, jaxpr.outvars))
 
     def _place(self, source: Any, takes: list[int]) -> list[int]:
-        known = self._computed(source, takes)
-        if known is not None:
-            return known
-        gives = [self._slot() for _ in source.outvars]
-        to = self._slot() if source.primitive.multiple_results else gives[0]
-        self.placed.append(_Placed(source, takes, gives, to))
-        return gives
+        key = _key(source, takes)
+        if key is not None and key in self._known:
+            return self._known[key]
+        found = self._computed(source, takes)
+        if found is None:
+            found = [self.slot() for _ in source.outvars]
+            to = self.slot() if source.primitive.multiple_results else found[0]
+            self.placed.append(Placed(source, takes, found, to))
+        if key is not None:
+            self._known[key] = found
+        return found
 
     def _computed(self, source: Any, takes: list[int]) -> list[int] | None:
         """The results of an equation of constants; None if it is to run each time."""
-        if not takes or not self._constants.issuperset(takes):
+        if not takes or not self.constants.issuperset(takes):
             return None
         if has_effect(source) or equation_has_sizes(source) or inner_jaxprs(source):
             return None  # a loop may take any number of steps
@@ -272,46 +365,30 @@ class Template:
         results = found if source.primitive.multiple_results else [found]
         return [self._constant(each, each.dtype) for each in results]
 
-    def _remove_unneeded(self) -> None:
-        needed = set(self.results)
-        found = []
-        for placed in reversed(self.placed):
-            if not needed.isdisjoint(placed.results) or has_effect(placed.source):
-                needed.update(placed.takes)
-                found.append(placed)
-        self.placed = found[::-1]
-
-    def _find_last_uses(self) -> None:
-        kept = {*self.results, *self._constants, *range(self.arguments)}
-        small = {
-            at
-            for placed in self.placed
-            for at, variable in zip(placed.results, placed.source.outvars, strict=True)
-            if _is_small(variable.aval)
-        }
-        for placed in reversed(self.placed):
-            used = dict.fromkeys([*placed.takes, *placed.results])
-            placed.last = tuple(at for at in used if at not in kept and at not in small)
-            kept.update(used)
-
-    def _find_updates(self, carried: range) -> None:
-        if any(placed.source.primitive.name in UPDATES for placed in self.placed):
-            memory = Memory(self.placed, self.results, self._constants, self.arguments)
-            self.owned = memory.own(carried)
-            for at in memory.updates(self.owned):
-                self.placed[at].overwrites = True
-
 
 _Inner: TypeAlias = "dict[tuple[int, range], Template]"
 
 
-def _is_small(aval: Any) -> bool:
+def is_small(aval: Any) -> bool:
     size = 1
     for dim in getattr(aval, "shape", ()):
         if not isinstance(dim, int):
             return False
         size *= dim
     return size <= SMALL
+
+
+def _key(source: Any, takes: Sequence[int]) -> Any:
+    """What equations have in common that give the same; None if it is not known."""
+    if inner_jaxprs(source) or has_effect(source) or equation_has_sizes(source):
+        return None
+    avals = ((getattr(each.aval, "dtype", None), each.aval.shape) for each in source.outvars)
+    key = source.primitive, tuple(takes), tuple(source.params.items()), tuple(avals)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 def has_effect(source: Any) -> bool:

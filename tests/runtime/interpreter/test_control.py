@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from jax import lax
 from jax.custom_batching import custom_vmap
+from jax.interpreters import ad
 
 from estimatorkit.runtime.interpreter.aliases import FRESH
 from estimatorkit.runtime.interpreter.table import Template, program_of
@@ -247,6 +248,7 @@ def test_results_that_loops_may_change_share_no_memory() -> None:
             name: [lambda x, name=name: getattr(lax, name)(x)]
             for name in ["neg", "exp", "log", "tanh", "logistic", "sqrt"]
         },
+        "add_any": [lambda x: ad.add_jaxvals_p.bind(x, x)],
         "dot_general": [lambda x: x @ x.T, lambda x: lax.dot_general(x, x[0, 0], none)],
         "argmax": [lambda x: lax.argmax(x, 0, np.int32)],
         "argmin": [lambda x: lax.argmin(x, 0, np.int32)],
