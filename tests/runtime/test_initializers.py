@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.runtime.executor import InitializerSegment
+from estimatorkit.runtime.host_segments import InitializerSegment
 
 INITIALIZERS = {
     "zeros": tf.zeros_initializer(),

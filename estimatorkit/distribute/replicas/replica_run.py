@@ -28,7 +28,8 @@ from estimatorkit.distribute.replicas.replicas import (
     fingerprint,
 )
 from estimatorkit.ops.control.collectives import AXIS, divided
-from estimatorkit.runtime.executor import (
+from estimatorkit.runtime.executor import 
+from estimatorkit.runtime.host_segments import 
     CompiledSegment,
     HostSegment,
     segment_name,

@@ -34,7 +34,8 @@ from estimatorkit.interop.graphdef import graph_def_of_operations, node_def_of
 from estimatorkit.ops.nn.nearest_neighbors import BUILD
 from estimatorkit.ops.tables.lookup_tables import TableSpec
 from estimatorkit.ops.tables.tables import host_table
-from estimatorkit.runtime.executor import CompiledSegment, HostSegment, segment_name
+from estimatorkit.runtime.executor import CompiledSegment, segment_name
+from estimatorkit.runtime.host_segments import HostSegment
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.state import ProcessState
 from estimatorkit.runtime.symbolic import is_refusal, polymorphic_function

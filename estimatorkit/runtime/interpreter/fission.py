@@ -301,7 +301,9 @@ class Fission:
                 values[at] = np.array(values[at], order="C")
             stacks = [np.empty(shape, dtype) for shape, dtype in makes]
             columns = [pool[at][::-1] if reverse else pool[at] for at in rows_at]
-            for at, rows in zip(order, zip(*columns, strict=True) if columns else none, strict=True):
+            for at, rows in zip(
+                order, zip(*columns, strict=True) if columns else none, strict=True
+            ):
                 results = within(*shared, *values, *rows)
                 values = results[:count]
                 for stack, row in zip(stacks, results[count:], strict=True):
