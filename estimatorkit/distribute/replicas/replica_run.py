@@ -28,13 +28,8 @@ from estimatorkit.distribute.replicas.replicas import (
     fingerprint,
 )
 from estimatorkit.ops.control.collectives import AXIS, divided
-from estimatorkit.runtime.executor import 
-from estimatorkit.runtime.host_segments import 
-    CompiledSegment,
-    HostSegment,
-    segment_name,
-    to_numpy,
-)
+from estimatorkit.runtime.executor import CompiledSegment, segment_name, to_numpy
+from estimatorkit.runtime.host_segments import HostSegment
 from estimatorkit.runtime.lower import changed_names, state_names
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.state import ProcessState
