@@ -25,7 +25,9 @@ FRESH = frozenset(
 )
 """Primitives whose results are always new arrays, by their rules."""
 
-ELEMENTWISE = frozenset({"add", "add_any", "sub", "mul", "div", "neg", "exp", "log", "tanh", "sqrt"})
+ELEMENTWISE = frozenset(
+    {"add", "add_any", "sub", "mul", "div", "neg", "exp", "log", "tanh", "sqrt"}
+)
 """Primitives that are functions of NumPy, which may write to an operand (of most dtypes)."""
 
 WRITABLE = ELEMENTWISE | {"logistic", "dot_general", "concatenate", "select_n"}
