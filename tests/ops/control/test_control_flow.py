@@ -164,6 +164,7 @@ def test_while_loop_gradients(count: int) -> None:
     assert got == pytest.approx([1.5**k, k * 1.5**count, k * count * 1.5 ** (count - 1)])
 
 
+@pytest.mark.usefixtures("compiled")
 def test_loop_is_one_call_and_one_compilation() -> None:
     x = tf.placeholder(tf.float32, [])
     n = tf.placeholder(tf.int32, [])

@@ -9,13 +9,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from jax import lax
 
 from estimatorkit.runtime.interpreter.batching import Batched
-from estimatorkit.runtime.interpreter.control import fission_of
+from estimatorkit.runtime.interpreter.fission import fission_of
 from estimatorkit.runtime.interpreter.table import Program, Template, program_of
 from tests.runtime.interpreter.agreement import agree
+from tests.sweep import sweep
 
 LENGTH, ROWS, UNITS = 5, 3, 4
 
@@ -54,6 +54,15 @@ def test_gradients_of_recurrent_cells() -> None:
         agree([(both, (WEIGHTS, COLUMN[:count], START))], rtol=2e-5, atol=2e-6)
 
 
+def test_runs_give_the_same_bits() -> None:
+    gradient = jax.grad(lambda *given: _recurrent(*given, LENGTHS)[0], (0, 1, 2))
+    given = WEIGHTS, COLUMN, START
+    closed = jax.make_jaxpr(gradient)(*given)
+    program, other = program_of(closed), program_of(closed)
+    runs = [[each.tobytes() for each in run(*given)] for run in (program, program, other)]
+    assert runs[0] == runs[1] == runs[2]
+
+
 _TRANSFORMS: dict[str, Callable[[Any], Any]] = {
     "elementwise": lambda x: jnp.exp(-x) * 2 + lax.integer_pow(x, 3),
     "numbers": lambda x: (x.sum() + 1) * x,
@@ -83,7 +92,7 @@ _TRANSFORMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", _TRANSFORMS)
+@sweep("name", _TRANSFORMS, quick=5)
 def test_transforms(name: str) -> None:
     function = _TRANSFORMS[name]
 
