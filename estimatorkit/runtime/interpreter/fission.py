@@ -9,7 +9,7 @@ needs: of the columns that `within` returns. Sums that iterations add to are add
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from estimatorkit.runtime.interpreter.batching import Batched, batches
 from estimatorkit.runtime.interpreter.equations import Equation, Function, aval_at
 from estimatorkit.runtime.interpreter.program import (
     Placed,
+    Program,
     Straight,
     Template,
     has_effect,
@@ -160,11 +161,14 @@ class Fission:
             if not any(flags):
                 found.append((placed, None))
                 self._fixed.update(placed.results)
-            elif self._columns.union(self._fixed).issuperset(placed.takes):
-                if batches(placed.source, flags):
-                    found.append((placed, flags))
-                    self._columns.update(placed.results)
+            elif self._is_outer(placed.takes) and batches(placed.source, flags):
+                found.append((placed, flags))
+                self._columns.update(placed.results)
         return found
+
+    def _is_outer(self, slots: Sequence[int]) -> bool:
+        """Whether values are known before the loop."""
+        return all(slot in self._fixed or slot in self._columns for slot in slots)
 
     def _find_sums(self, rest: Sequence[Placed]) -> dict[int, int]:
         """Arguments to which each iteration only adds, and the slots of what it adds."""
@@ -182,9 +186,10 @@ class Fission:
             if (uses[at], uses[total], placed.takes.count(at)) != (1, 1, 1):
                 continue
             (term,) = (slot for slot in placed.takes if slot != at)
-            whole, aval = self._avals[at], self._avals.get(term)
+            whole = self._avals[at]
             if term in self._fixed or is_key(whole) or whole.dtype in NARROW:
                 continue
+            aval = self._avals[term]
             if is_small(aval) and is_small(whole) and aval.shape == whole.shape:
                 found[at] = term
         return found
@@ -251,11 +256,12 @@ class Fission:
         own = [slot for slot in own if slot not in self._stacked]
         self._own = [pool[slot] for slot in own]
         self._after = _Part([*own, *self._stacked], after, late, body, length)
+        self._ready = len(operands) + len(hoisted)
         outer = self._fixed | self._columns
         self._copied = [at for at, slot in enumerate(following) if slot in outer]
         fixed = [slot for slot in self._wanted if slot in body.constants]
         ends = [*self._stacked, *late, *fixed]
-        pool.update((slot, len(operands) + len(hoisted) + at) for at, slot in enumerate(ends))
+        pool.update((slot, self._ready + at) for at, slot in enumerate(ends))
         self._constants = [body.slots[slot] for slot in fixed]
         count = len(self._carried)
         self._places = [
@@ -263,7 +269,6 @@ class Fission:
             for at, slot in enumerate(self._outputs, count)
         ]
         self._terms = {at: pool[slot] for at, slot in self._sums.items()}
-        self._length = length
 
     def at(self, equation: Equation) -> Function | None:
         """The loop for the numbers of a run; None if it had better not be split.
@@ -275,68 +280,82 @@ class Fission:
         if not self.is_useful or length < 2:
             return None
         numbers = equation.numbers
-        before, within, after = (
-            each.at(numbers) for each in (self._before, self._within, self._after)
-        )
+        parts = (self._before, self._within, self._after)
+        before, within, after = (each.at(numbers) for each in parts)
         if sum(map(_new_bytes, (*before.equations, *after.equations))) > _MEMORY:
             return None
-        reverse = equation.params["reverse"]
-        count = len(self._looped)
-        start, order = self._start, range(length - 1, -1, -1) if reverse else range(length)
-        none = [()] * length
-        shared_at, rows_at, own_at = self._shared, self._rows, self._own
-        first = self._looped
-        owned = [at - len(shared_at) for at in self._within.owned]
-        avals = [aval_at(self._avals[slot], numbers) for slot in self._stacked]
-        makes = [((length, *aval.shape), aval.dtype) for aval in avals]
-        passed = [at for at in self._carried if self._next(at) == at]
-        constants, places, terms = self._constants, self._places, list(self._terms.items())
-        copied, finals = self._copied, len(self._carried)
+        turns = self._turns(within, length, equation)
 
         def run(*operands: Any) -> list[Any]:
             pool = [*operands, *before(*operands)]
-            shared = [pool[at] for at in shared_at]
-            values = [pool[at] for at in first]
-            for at in owned:
-                values[at] = np.array(values[at], order="C")
-            stacks = [np.empty(shape, dtype) for shape, dtype in makes]
-            columns = [pool[at][::-1] if reverse else pool[at] for at in rows_at]
-            for at, rows in zip(
-                order, zip(*columns, strict=True) if columns else none, strict=True
-            ):
-                results = within(*shared, *values, *rows)
-                values = results[:count]
-                for stack, row in zip(stacks, results[count:], strict=True):
-                    stack[at] = row
-            for at in copied:
-                values[at] = np.array(values[at])
-            pool += [*stacks, *after(*[pool[at] for at in own_at], *stacks), *constants]
-            found: list[Any] = [None] * finals
-            for at in passed:
-                found[at - start] = operands[at]
-            for at, value in zip(first, values, strict=True):
-                found[at - start] = value
-            for at, term in terms:
-                found[at - start] = operands[at] + np.add.reduce(pool[term], 0)
-            seen = set(map(id, operands))
-            for at, is_fixed in places:
-                if at is None:
-                    found.append(None)
-                    continue
-                column = pool[at]
-                if is_fixed:
-                    column = np.repeat(column[None], length, 0)
-                elif id(column) in seen or not column.flags.owndata:
-                    column = column.copy()
-                seen.add(id(column))
-                found.append(column)
-            return found
+            values, stacks = turns(pool)
+            pool += stacks
+            pool += after(*[pool[at] for at in self._own], *stacks)
+            pool += self._constants
+            return [*self._finals(operands, values, pool), *self._outcome(pool, length)]
 
         run.seconds = before.seconds + length * within.seconds + after.seconds  # type: ignore[attr-defined]
         run.largest_product = max(  # type: ignore[attr-defined]
             each.largest_product for each in (before, within, after)
         )
         return run
+
+    def _turns(
+        self, within: Program, length: int, equation: Equation
+    ) -> Callable[[Sequence[Any]], tuple[list[Any], list[Any]]]:
+        """The loop: gets what is known before it; returns the last values, and the columns."""
+        reverse, count = equation.params["reverse"], len(self._looped)
+        order = range(length - 1, -1, -1) if reverse else range(length)
+        avals = [aval_at(self._avals[slot], equation.numbers) for slot in self._stacked]
+        makes = [((length, *aval.shape), aval.dtype) for aval in avals]
+        owned = [at - len(self._shared) for at in within.owned]
+        shared_at, columns_at = self._shared, self._rows
+        none = [()] * length
+
+        def run(pool: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            shared = [pool[at] for at in shared_at]
+            values = [pool[at] for at in self._looped]
+            for at in owned:
+                values[at] = np.array(values[at], order="C")
+            stacks = [np.empty(shape, dtype) for shape, dtype in makes]
+            columns = [pool[at][::-1] if reverse else pool[at] for at in columns_at]
+            rows = zip(*columns, strict=True) if columns else none
+            for at, row in zip(order, rows, strict=True):
+                results = within(*shared, *values, *row)
+                values = results[:count]
+                for stack, value in zip(stacks, results[count:], strict=True):
+                    stack[at] = value
+            return values, stacks
+
+        return run
+
+    def _finals(self, operands: Sequence[Any], values: list[Any], pool: Sequence[Any]) -> list[Any]:
+        """The values after the loop; None of those that are not needed."""
+        found = [operands[at] if self._next(at) == at else None for at in self._carried]
+        for at in self._copied:
+            values[at] = np.array(values[at])
+        for at, value in zip(self._looped, values, strict=True):
+            found[at - self._start] = value
+        for at, term in self._terms.items():
+            found[at - self._start] = operands[at] + np.add.reduce(pool[term], 0)
+        return found
+
+    def _outcome(self, pool: Sequence[Any], length: int) -> list[Any]:
+        """The columns that the loop returns, each with memory of its own: the last values may be
+        views of those made before it."""
+        seen = set(map(id, pool[: self._ready]))
+        found: list[Any] = []
+        for at, is_fixed in self._places:
+            column = None
+            if at is not None:
+                column = pool[at]
+                if is_fixed:
+                    column = np.repeat(np.asarray(column)[None], length, 0)
+                elif id(column) in seen or not column.flags.owndata:
+                    column = column.copy()
+                seen.add(id(column))
+            found.append(column)
+        return found
 
 
 def _taken(split: Sequence[_Split]) -> list[int]:

@@ -58,4 +58,4 @@ class as_xla:
             environment = self._environment
             environment.mxcsr = self._before
             functions[1](ctypes.addressof(environment))
-        self._quiet.__exit__()
+        self._quiet.__exit__(None, None, None)

@@ -75,7 +75,7 @@ class Memory:
             if each.source.primitive.name in WRITABLE
             for slot in each.results
         }
-        found = []
+        found: list[tuple[int, Sequence[int]]] = []
         for at, each in enumerate(self._placed):
             if each.source.primitive.name in ELEMENTWISE:
                 operands = [
