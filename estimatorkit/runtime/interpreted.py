@@ -181,6 +181,12 @@ class Interpretation:
                 outputs, changed, faults = jax.tree.unflatten(tree, program(*arguments))
         self._meter.add(RUN + self._program.seconds)
         given = arguments[: len(inputs)]
+        # Views of a device's arrays would change when another segment's call takes their memory.
+        given += [
+            array
+            for array, value in zip(arguments[len(inputs) :], state, strict=True)
+            if array is not value
+        ]
         seen = set(map(id, given))
         return (
             [_apart(each, given, seen) for each in outputs],
@@ -227,11 +233,11 @@ class Interpretation:
 
 
 def _apart(value: Any, inputs: Sequence[Any], seen: Set[int]) -> Any:
-    """A result that does not share memory with inputs, which the caller may change.
+    """A result that does not share memory with arrays that others may change.
 
     Args:
         value: the result.
-        inputs: the arrays that were fed.
+        inputs: the arrays: what was fed, and views of a device's.
         seen: their identities.
     """
     value = np.asarray(value)

@@ -156,6 +156,7 @@ def test_mnist_matches_accuracy_of_one_process(
     assert "updates, stale by" in printed
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_one_worker_matches_one_process(tmp_path: Path) -> None:
     alone, together = tmp_path / "alone", tmp_path / "together"

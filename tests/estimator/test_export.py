@@ -76,6 +76,7 @@ def test_predictor_matches_estimator(model: Any, folder: Path) -> None:
         assert predictor.signatures["serving_default"].outputs.keys() == found.keys()
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_batch_sizes_share_few_compilations(folder: Path) -> None:
     with load_predictor(folder) as predictor:

@@ -102,6 +102,7 @@ def test_significant_padding_is_not_added(combine: str, tmp_path: Path) -> None:
         assert predictor({"x": [[1, 2, 3]]})["y"].tolist() == [expected]
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_executables_per_width_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predictors, "_MOST_EXECUTABLES", 4)

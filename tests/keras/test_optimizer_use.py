@@ -42,6 +42,7 @@ def weights(value: Any = (1.0, -2.0), name: str = "w", **rest: Any) -> Variable:
     return Variable(np.array(value, np.float32), name=name, **rest)
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_changing_learning_rate_does_not_recompile() -> None:
     w = weights([10.0])

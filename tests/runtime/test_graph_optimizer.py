@@ -209,6 +209,7 @@ with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
 """
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_segments_on_several_devices_run_concurrently() -> None:
     done = subprocess.run(

@@ -47,15 +47,16 @@ def test_second_run_has_no_per_operation_python() -> None:
     assert python_calls(chain(1000)) <= python_calls(chain(3)) + 3  # a wait may spin
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_training_step_is_one_xla_call(monkeypatch: pytest.MonkeyPatch) -> None:
     called = 0
     run = CompiledSegment._run
 
-    def counting(segment: CompiledSegment, executable: Any, inputs: Any) -> Any:
+    def counting(segment: CompiledSegment, *given: Any) -> Any:
         nonlocal called
         called += 1
-        return run(segment, executable, inputs)
+        return run(segment, *given)
 
     monkeypatch.setattr(CompiledSegment, "_run", counting)
     with tf.Graph().as_default(), tf.Session() as session:

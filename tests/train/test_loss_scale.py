@@ -56,6 +56,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
 def test_non_finite_steps_are_skipped(kind: str) -> None:

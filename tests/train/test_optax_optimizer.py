@@ -54,6 +54,7 @@ def loss_in_jax(params: dict[str, Any]) -> Any:
     return ((X @ params["dense/kernel"] + params["bias"] - 1.0) ** 2).sum()
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 @sweep("name", TRANSFORMATIONS, quick=1)
 def test_steps_match_optax(name: str, tmp_path: Path) -> None:

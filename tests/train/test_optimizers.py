@@ -310,6 +310,7 @@ def test_out_of_range_and_empty_indices_change_nothing() -> None:
 # -- one call a step
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_step_is_one_segment_and_one_compilation() -> None:
     x = builtin_ops.placeholder("float32", [None, 2])

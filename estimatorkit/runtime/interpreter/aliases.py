@@ -106,7 +106,7 @@ def shared_within(closed: Any, carried: Sequence[tuple[int, int]] = ()) -> Seque
     return _shared_within(closed.jaxpr, tuple(carried))
 
 
-@functools.lru_cache(1000)
+@functools.lru_cache(100)
 def _shared_within(jaxpr: Any, carried: Sequence[tuple[int, int]]) -> Sequence[Shared]:
     groups = Groups()
     foreign = set(jaxpr.constvars)

@@ -36,7 +36,13 @@ def _logarithm_of(z: Any, number: Any) -> tuple[Any, Any]:
 
 @arithmetic("lgamma")
 def _lgamma(equation: Equation) -> Function:
-    number = equation.result.dtype.type
+    if equation.result.dtype == np.float32:  # near its zeros, sums of single precision are not
+        wide = _lgamma_in(np.float64)
+        return lambda x: wide(np.asarray(x, np.float64)).astype(np.float32)
+    return _lgamma_in(equation.result.dtype.type)
+
+
+def _lgamma_in(number: Any) -> Function:
     half, pi = number(0.5), number(math.pi)
     root = number(math.log(math.sqrt(2 * math.pi)))
 

@@ -8,7 +8,7 @@ after their last use.
 
 from __future__ import annotations
 
-import functools
+import weakref
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -400,6 +400,12 @@ def _tests(source: Any) -> bool:
     return any(map(_jaxpr_tests, inner_jaxprs(source)))
 
 
-@functools.cache
+_tested: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+
+
 def _jaxpr_tests(jaxpr: Any) -> bool:
-    return any(each.primitive is GUARD or _tests(each) for each in jaxpr.eqns)
+    found = _tested.get(jaxpr)
+    if found is None:
+        found = any(each.primitive is GUARD or _tests(each) for each in jaxpr.eqns)
+        _tested[jaxpr] = found
+    return found

@@ -98,6 +98,7 @@ def until_end(ids: Any) -> list[list[int]]:
     return [row[: row.index(END)] if END in row else row for row in rows]
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_attention_translator_learns_and_decodes() -> None:
     with tf.Graph().as_default(), tf.Session() as session:

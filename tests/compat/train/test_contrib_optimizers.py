@@ -324,6 +324,7 @@ class OfAdagrad(AdagradOptimizer):
         return handle.assign_sub(grad)
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_overridden_methods() -> None:
     w = Variable(np.array([1.0, 2.0], np.float32), name="w")

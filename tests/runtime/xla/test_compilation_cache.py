@@ -52,6 +52,7 @@ def _run(home: Path, **environment: str) -> dict[str, Any]:
     return counts
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_second_start_compiles_nothing(tmp_path: Path) -> None:
     first = _run(tmp_path)

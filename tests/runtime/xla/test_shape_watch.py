@@ -11,6 +11,7 @@ import estimatorkit as tf
 from estimatorkit.runtime.xla.shape_watch import WARN_LIMIT
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_new_shapes_are_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
@@ -35,6 +36,7 @@ def test_new_shapes_are_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     assert "drop_remainder" in text
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_values_that_decide_shapes_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     with tf.Graph().as_default(), tf.Session() as session:

@@ -34,6 +34,7 @@ def test_resized_pictures_compile_few_times() -> None:
         assert sum(session.state.compilations.values()) <= HOST_LIMIT + 2
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 def test_models_stay_on_device() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
