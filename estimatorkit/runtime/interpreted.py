@@ -24,7 +24,7 @@ from estimatorkit.logger import logger
 from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
 from estimatorkit.runtime.interpreter.control import Faulted, cancellable_by
 from estimatorkit.runtime.interpreter.cost import RUN, Meter, compilation_seconds, metered
-from estimatorkit.runtime.interpreter.equations import NotInterpretable
+from estimatorkit.runtime.interpreter.equations import NotInterpretable, has_sizes
 from estimatorkit.runtime.interpreter.floats import as_xla
 from estimatorkit.runtime.interpreter.table import Program, Template, program_of
 from estimatorkit.runtime.lower import segment_function
@@ -41,9 +41,12 @@ START = 0.1
 ENOUGH = 1.0
 """Of the time of compilation: about when a thread that began at `START` has finished."""
 
-CHEAP = 0.05
+CHEAP = 0.003
 """Of the time of compilation: longer runs of the first shapes are left to XLA at once, which takes
-a quarter of NumPy's time for large convolutions."""
+a quarter of NumPy's time for a transformer's step, and is not waited for much longer than if NumPy
+ran beside it. Where dimensions besides the first are unknown, the next shapes will be others."""
+
+CHEAP_OF_MANY = 0.05
 
 _ARRAYS = (np.ndarray, np.generic, jax.Array)
 
@@ -110,6 +113,8 @@ class _Trace:
         self._template = Template(self._trace.jaxpr)
         self.results = self._trace.results
         self.compiled_in = compilation_seconds(self._trace.jaxpr.jaxpr)
+        lengths = any(has_sizes(shape[1:]) for shape in self._trace.shapes)
+        self.cheap = CHEAP_OF_MANY if lengths else CHEAP
 
     def program(self, avals: Sequence[Any]) -> Program | None:
         """The program for a set of shapes; None if the trace is not valid for them."""
@@ -130,7 +135,7 @@ class Interpretation:
     ) -> None:
         self._interpreter = interpreter
         interpreter.shapes += 1
-        self._most = CHEAP if interpreter.shapes == 1 else ENOUGH
+        self._most = trace.cheap if interpreter.shapes == 1 else ENOUGH
         self._program, self._tree = program, trace.results
         self._compiled_in = trace.compiled_in
         self._static, self._avals = static, avals
