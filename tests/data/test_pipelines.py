@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from estimatorkit.data import traced_functions
@@ -278,6 +278,7 @@ def _events(pair: Pair, sizes: list[int], saving: bool) -> list[str]:
     st.lists(st.integers(1, 7), min_size=1, max_size=3),
     st.booleans(),
 )
+@example(numbers(23), [], [skip(3), zip_with_numbers(14), concatenate(1)], [1], True)
 def test_errors_keep_their_place_for_all_block_sizes(
     pair: Pair, before: list[Step], after: list[Step], sizes: list[int], saving: bool
 ) -> None:

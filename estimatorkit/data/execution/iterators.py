@@ -528,6 +528,10 @@ class ZipIterator(BlockIterator):
             for each in self._inputs:
                 blocks.append(each.next_block(n))
         except OutOfRangeError:
+            # Read again, as by a restored `ConcatenateIterator`, it ends again: an input that had
+            # moved on might fail.
+            for each, block in zip(self._inputs, blocks, strict=False):
+                each.unread(block, 0)
             raise
         except Exception:
             self._pass_over(blocks)
