@@ -251,7 +251,7 @@ class GraphFunction:
         return any(map(may_not_end, self.ops))
 
     def jitted(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """`call(function, inputs, key)` as a JAX function of `(inputs, key, sites)`, made once.
+        """A jitted function of `(inputs, key, sites)` that runs `call(function, inputs, key)`.
 
         It is traced anew for other sites, which number its tests (see `runtime.xla.faults`).
         """

@@ -81,7 +81,7 @@ class Sizes:
         """The answers to questions about polynomials: is it '== 0', or '>= 0'?"""
 
     def symbol(self, number: int) -> Size:
-        """A new symbol, which is `number` in the run that is traced."""
+        """A new symbol whose value in the traced run is `number`."""
         return Size(self, (((self._add(_Atom("symbol", (), LEAST), number),), 1),))
 
     def _add(self, atom: _Atom, number: int) -> int:
@@ -372,8 +372,8 @@ class Size:
 
 
 def _is_of_keys(frame: FrameType) -> bool:
-    """Whether `==` compares keys of one of JAX's caches, rather than asks: keys are compared if
-    7 bits of their hashes agree, so that answers would depend on what else was traced.
+    """Whether `==` is a lookup in one of JAX's caches, which must not record a guard: keys are
+    compared if 7 bits of their hashes agree, so that guards would depend on earlier traces.
 
     Args:
         frame: that which compares: caches are called in C++, from JAX's modules.

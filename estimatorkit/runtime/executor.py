@@ -331,7 +331,7 @@ MOST_AHEAD = 4
 a thread that filled them let small runs of others wait for seconds."""
 
 Executor: TypeAlias = "Interpretation | Callable[..., Any]"
-"""What runs a set of shapes: NumPy, or an executable."""
+"""What runs a segment for one set of shapes: an interpretation, or a compiled executable."""
 
 _SPINS = 500
 """Of about 0.2 us each."""

@@ -44,9 +44,10 @@ ENOUGH = 1.0
 CHEAP = 0.003
 """Of the time of compilation: longer runs of the first shapes are left to XLA at once, which takes
 a quarter of NumPy's time for a transformer's step, and is not waited for much longer than if NumPy
-ran beside it. Where dimensions besides the first are unknown, the next shapes will be others."""
+ran beside it."""
 
 CHEAP_OF_MANY = 0.05
+"""The same where dimensions besides the first are unknown: the next shapes will be others."""
 
 _ARRAYS = (np.ndarray, np.generic, jax.Array)
 
@@ -72,7 +73,7 @@ class SegmentInterpreter:
     def interpretation(
         self, static: Mapping[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]
     ) -> Interpretation:
-        """The segment for one set of shapes.
+        """Interprets the segment for one set of shapes.
 
         Args:
             static: the values of its static inputs.

@@ -147,7 +147,7 @@ _REFUSALS = (
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether kernels or JAX raise an exception where they need numbers for symbolic dimensions.
+    """Whether an exception says that a kernel or JAX needs a number for a symbolic dimension.
 
     JAX's tracer has exceptions of its own that are not public (`UnexpectedDimVar`).
     """

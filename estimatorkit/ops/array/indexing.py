@@ -119,7 +119,7 @@ def _has_size(part: Any) -> bool:
 
 
 def _within(bound: Any, size: Any) -> Any:
-    """A bound of a slice as a position, as Python takes it."""
+    """Normalizes a bound of a slice to a position in [0, size], as Python does."""
     bound = bound + size if bound < 0 else bound
     return 0 if bound < 0 else size if bound > size else bound
 

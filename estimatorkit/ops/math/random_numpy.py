@@ -15,33 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.runtime.interpreter import threefry
+from estimatorkit.runtime.interpreter.special import erf_inv
 
 _BLOCK = 1 << 15
 """Numbers computed at once, which fit into a core's cache."""
-
-# erfinv in single precision (Giles 2012), for w = -log(1 - x^2) below 5 and above.
-_CENTRAL = (
-    2.81022636e-08,
-    3.43273939e-07,
-    -3.5233877e-06,
-    -4.39150654e-06,
-    0.00021858087,
-    -0.00125372503,
-    -0.00417768164,
-    0.246640727,
-    1.50140941,
-)
-_TAIL = (
-    -0.000200214257,
-    0.000100950558,
-    0.00134934322,
-    -0.00367342844,
-    0.00573950773,
-    -0.0076224613,
-    0.00943887047,
-    1.00167406,
-    2.83297682,
-)
 
 
 def uniform(words: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -95,17 +72,4 @@ def _unit(bits: NDArray[np.uint32]) -> NDArray[np.float32]:
 def _normal(bits: NDArray[np.uint32], low: np.float32, high: np.float32) -> Any:
     """The normal quantiles of numbers distributed uniformly on the range of erf given."""
     x = np.maximum(_unit(bits) * (high - low) + low, low)
-    w = -np.log1p(-x * x)
-    is_tail = w >= 5
-    p = _polynomial(w - np.float32(2.5), _CENTRAL)
-    if is_tail.any():
-        p[is_tail] = _polynomial(np.sqrt(w[is_tail]) - np.float32(3), _TAIL)
-    return p * x * np.float32(math.sqrt(2))
-
-
-def _polynomial(x: NDArray[np.float32], coefficients: tuple[float, ...]) -> NDArray[np.float32]:
-    result = np.full_like(x, coefficients[0])
-    for coefficient in coefficients[1:]:
-        result *= x
-        result += np.float32(coefficient)
-    return result
+    return erf_inv(x) * np.float32(math.sqrt(2))

@@ -57,7 +57,7 @@ def batches(source: Any, flags: Flags) -> bool:
 
 
 def _plus(key: str) -> Callable[[Equation, Flags, int], dict[str, Any]]:
-    """Axes that count from the second."""
+    """A parameter of axes, each moved behind the new leading axis."""
 
     def change(equation: Equation, flags: Flags, length: int) -> dict[str, Any]:
         given = equation.params[key]
@@ -67,7 +67,7 @@ def _plus(key: str) -> Callable[[Equation, Flags, int], dict[str, Any]]:
 
 
 def _led(key: str) -> Callable[[Equation, Flags, int], dict[str, Any]]:
-    """Axes that count from the second, and the first."""
+    """The same, with the new leading axis among them."""
     plus = _plus(key)
     return lambda *given: {key: (0, *plus(*given)[key])}
 

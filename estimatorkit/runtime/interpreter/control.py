@@ -26,7 +26,7 @@ class Faulted(Exception):
 
 @contextmanager
 def cancellable_by(watch: LoopWatch | None) -> Iterator[None]:
-    """A context manager in which a watch may end `while` loops."""
+    """A context manager in which `while` loops end when the watch cancels the call."""
     token = _watch.set(watch)
     try:
         yield

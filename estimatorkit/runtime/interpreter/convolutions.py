@@ -237,7 +237,7 @@ def _computation(problem: _Problem, dtype: Any) -> Function:
 
 
 def _at_filters(problem: _Problem) -> Iterator[tuple[Any, Any, Any]]:
-    """The places of the filter, with the slices of output and input that meet there."""
+    """The positions of the filter, each with the slices of output and input that it connects."""
     lines = [
         [(place, line.at_filter(place)) for place in range(line.filter)] for line in problem.lines
     ]

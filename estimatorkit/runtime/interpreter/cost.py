@@ -108,7 +108,7 @@ def convolution_seconds(equation: Equation, outputs: int) -> float:
 
 
 def compilation_seconds(jaxpr: Any) -> float:
-    """The estimated time of XLA for a jaxpr."""
+    """Estimates the seconds that XLA takes to compile a jaxpr."""
     return _EXECUTABLE_OF_XLA + _EQUATION_OF_XLA * _count(jaxpr)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxprs_in_params
 
 from estimatorkit.core.sizes import Size
 
@@ -82,7 +82,7 @@ def has_sizes(value: Any) -> bool:
 
 
 def equation_has_sizes(source: Any) -> bool:
-    """Whether an equation is another one for other numbers."""
+    """Whether an equation depends on symbolic sizes."""
     avals = (each.aval for each in (*source.invars, *source.outvars))
     return any(has_sizes(getattr(each, "shape", ())) for each in avals) or any(
         map(has_sizes, source.params.values())
@@ -152,10 +152,4 @@ def aval_at(aval: Any, numbers: Numbers) -> Aval:
 
 def inner_jaxprs(source: Any) -> list[Any]:
     """The jaxprs among the parameters of an equation."""
-    found = []
-    for value in source.params.values():
-        for each in value if isinstance(value, (tuple, list)) else (value,):
-            jaxpr = getattr(each, "jaxpr", each)
-            if hasattr(jaxpr, "eqns"):
-                found.append(jaxpr)
-    return found
+    return list(jaxprs_in_params(source.params))

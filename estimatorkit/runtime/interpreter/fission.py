@@ -148,7 +148,7 @@ class Fission:
         return found[::-1]
 
     def _next(self, argument: int) -> int:
-        """The slot of a carried value for the next iteration."""
+        """The slot of the value that a carried argument has in the next iteration."""
         return self._following[argument - self._start]
 
     def _hoist(self) -> list[_Split]:

@@ -73,7 +73,7 @@ def least(dtype: Any) -> Any:
 
 
 def most(dtype: Any) -> Any:
-    """The number that is no minimum unless alone."""
+    """The largest value of a dtype: the identity of the minimum."""
     if dtype.kind == "b":
         return True
     return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf

@@ -15,8 +15,8 @@ _EXACT = 1 << 21
 """Products of two 16-bit integers whose sum float64 represents exactly."""
 
 _LEAST = 1 << 14
-"""Products from which those of integers are worth a conversion: NumPy multiplies 64x64 matrices of
-int32 in 100 us, of float64 in 10 us."""
+"""Multiplications from which integer matrices are converted to floats: NumPy multiplies 64x64 ones
+of int32 in 100 us, of float64 in 10 us."""
 
 
 @arithmetic("dot_general")

@@ -8,7 +8,6 @@ after their last use.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -30,6 +29,7 @@ from estimatorkit.runtime.interpreter.equations import (
 from estimatorkit.runtime.interpreter.floats import as_xla
 from estimatorkit.runtime.interpreter.ownership import Memory
 from estimatorkit.runtime.interpreter.rules import function_of, words_of
+from estimatorkit.runtime.xla.collected_faults import has
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD
 
 SMALL = 1 << 12
@@ -164,7 +164,7 @@ class Placed:
         return made
 
     def _operands(self, equation: Equation, function: Function) -> Any:
-        """Gets the operands, and last the array to write to, if there is one."""
+        """Gets the operands, followed by the output array if the result is written in place."""
         if isinstance(function, np.ufunc) and equation.result.shape:
             for at in self.free:
                 if equation.inputs[at] == equation.result:  # no memory is faster than any
@@ -370,6 +370,7 @@ _Inner: TypeAlias = "dict[tuple[int, range], Template]"
 
 
 def is_small(aval: Any) -> bool:
+    """Whether an array is known to have at most `SMALL` elements."""
     size = 1
     for dim in getattr(aval, "shape", ()):
         if not isinstance(dim, int):
@@ -397,15 +398,4 @@ def has_effect(source: Any) -> bool:
 
 
 def _tests(source: Any) -> bool:
-    return any(map(_jaxpr_tests, inner_jaxprs(source)))
-
-
-_tested: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
-
-
-def _jaxpr_tests(jaxpr: Any) -> bool:
-    found = _tested.get(jaxpr)
-    if found is None:
-        found = any(each.primitive is GUARD or _tests(each) for each in jaxpr.eqns)
-        _tested[jaxpr] = found
-    return found
+    return any(has(inner, GUARD) for inner in inner_jaxprs(source))

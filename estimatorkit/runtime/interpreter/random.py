@@ -113,7 +113,7 @@ def _random_bits(equation: Equation) -> Function:
 
 
 def _of_jax(lead: tuple[int, ...], shape: tuple[int, ...], width: int) -> Function:
-    """Bits of JAX's keys, in counters of which the first word is the upper one."""
+    """Random bits as JAX's Threefry draws them: a 64-bit counter per element, upper word first."""
     count = math.prod(shape)
     numbers = np.arange(count, dtype=np.uint64)
     upper, lower = (numbers >> _HALF).astype(np.uint32), numbers.astype(np.uint32)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
+from jax.extend.core import ClosedJaxpr, Literal, Var, jaxprs_in_params
 
 from estimatorkit.runtime.xla.faults import COMMIT, GUARD, LENGTH, no_fault
 from estimatorkit.runtime.xla.jaxpr_optimizer import bind_equation
@@ -21,18 +21,9 @@ def has(jaxpr: Any, *primitives: Any) -> bool:
     """Whether a jaxpr contains one of the primitives, at any depth."""
     return any(
         equation.primitive in primitives
-        or any(has(inner, *primitives) for inner in _inner(equation))
+        or any(has(inner, *primitives) for inner in jaxprs_in_params(equation.params))
         for equation in jaxpr.eqns
     )
-
-
-def _inner(equation: Any) -> Iterator[Any]:
-    for value in equation.params.values():
-        for each in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(each, ClosedJaxpr):
-                yield each.jaxpr
-            elif isinstance(each, Jaxpr):
-                yield each
 
 
 def collect(
@@ -224,7 +215,7 @@ class _Collected:
             old, new = given
             return [self._kept(new, old) if has_tests else new]
         marks = (GUARD, COMMIT) if has_tests else (GUARD,)
-        if any(has(inner, *marks) for inner in _inner(equation)):
+        if any(has(inner, *marks) for inner in jaxprs_in_params(equation.params)):
             if self.vector() is None:
                 self._vector = jnp.asarray(no_fault())
             run = _CONTAINERS.get(primitive.name)
