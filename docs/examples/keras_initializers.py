@@ -47,6 +47,9 @@ matrix, tf.matmul(matrix, matrix, transpose_a=True)
 # %% RandomNormal
 tf.keras.initializers.RandomNormal(stddev=0.1, seed=1)([2, 3])
 
+# %% RandomSigns
+tf.keras.initializers.RandomSigns(seed=1)([2, 3])
+
 # %% RandomUniform
 tf.keras.initializers.RandomUniform(0.0, 1.0, seed=1)([2, 3])
 

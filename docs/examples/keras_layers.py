@@ -343,6 +343,11 @@ tf.keras.layers.MaxPool3D(2)(volume)
 first, second = tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 2.0]])
 tf.keras.layers.Maximum()([first, second])
 
+# %% MemberDense
+inputs = np.ones([2, 3], "float32")
+layer = tf.keras.layers.MemberDense(5, members=4, input_scale_initializer="random_signs")
+layer(inputs).shape
+
 # %% Minimum
 first, second = tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 2.0]])
 tf.keras.layers.Minimum()([first, second])
@@ -370,9 +375,24 @@ tf.keras.Sequential([layer]).predict(np.array([[2.0, 20.0], [3.0, 40.0]]))
 layer = tf.keras.layers.PReLU(alpha_initializer=tf.keras.initializers.Constant(0.25))
 layer(tf.constant([[-1.0, 2.0]])), layer.alpha
 
+# %% ParametricActivation
+layer = tf.keras.layers.ParametricActivation("relu", alpha_initializer="zeros")
+layer(tf.constant([[-1.0, 2.0]]))
+
+# %% PeriodicEmbedding
+tf.keras.layers.PeriodicEmbedding()(tf.constant([[-1.0, 2.0]])).shape
+
 # %% Permute
 inputs = np.zeros([8, 2, 3, 5], "float32")
 tf.keras.layers.Permute((3, 1, 2))(inputs).shape
+
+# %% PiecewiseLinearEmbedding
+layer = tf.keras.layers.PiecewiseLinearEmbedding([[0.0, 1.0, 3.0]], units=5)
+layer(tf.constant([[-1.0], [2.0]])).shape
+
+# %% PiecewiseLinearEncoding
+layer = tf.keras.layers.PiecewiseLinearEncoding([[0.0, 1.0, 3.0]])
+layer(tf.constant([[-1.0], [0.5], [2.0], [5.0]]))
 
 # %% ProgressiveLayeredExtraction
 layer = tf.keras.layers.ProgressiveLayeredExtraction(2, num_levels=2, expert_units=[4])
@@ -393,6 +413,9 @@ tf.keras.layers.Rescaling(1 / 127.5, offset=-1.0)(tf.constant([[0.0, 127.5, 255.
 
 # %% Reshape
 tf.keras.layers.Reshape((3, -1))(np.arange(6.0).reshape(1, 6))
+
+# %% ScalingLayer
+tf.keras.layers.ScalingLayer()(tf.constant([[-1.0, 2.0]]))
 
 # %% SeparableConv1D
 layer = tf.keras.layers.SeparableConv1D(6, 3)

@@ -42,6 +42,14 @@ from estimatorkit.layers.basic import (
     LeakyReLU as LeakyReLU, Masking as Masking, PReLU as PReLU, ReLU as ReLU, Softmax as Softmax,
     ThresholdedReLU as ThresholdedReLU,
 )
+from estimatorkit.layers.member_layers import (
+    MemberDense as MemberDense, ParametricActivation as ParametricActivation,
+    ScalingLayer as ScalingLayer,
+)
+from estimatorkit.layers.numeric_embeddings import (
+    PeriodicEmbedding as PeriodicEmbedding, PiecewiseLinearEmbedding as PiecewiseLinearEmbedding,
+    PiecewiseLinearEncoding as PiecewiseLinearEncoding,
+)
 from estimatorkit.layers.merging import (
     Add as Add, Average as Average, Concatenate as Concatenate, Dot as Dot, Maximum as Maximum,
     Minimum as Minimum, Multiply as Multiply, Subtract as Subtract,

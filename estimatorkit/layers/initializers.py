@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core.dtypes import float32
+from estimatorkit.core.dtypes import as_dtype, float32
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
+from estimatorkit.ops.math import elementwise, random
 from estimatorkit.ops.variables import initializers
 from estimatorkit.ops.variables.initializers import (
     Constant as Constant,
@@ -56,6 +58,23 @@ class TruncatedNormal(initializers.TruncatedNormal):
         super().__init__(mean, stddev, seed, dtype)
 
 
+class RandomSigns(Initializer):
+    """Draws -1 or 1, each half of the time (BatchEnsemble: Wen et al. 2020, arXiv:2002.06715).
+
+    Args:
+        seed: see `set_random_seed`.
+        dtype: floating.
+    """
+
+    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+        self.seed = seed
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        positive = random.random_uniform(shape, seed=self.seed) < 0.5
+        return elementwise.cast(positive, dtype or self.dtype) * 2.0 - 1.0
+
+
 glorot_normal, glorot_uniform = GlorotNormal, GlorotUniform
 he_normal = HeNormal = _he_normal
 he_uniform = HeUniform = _he_uniform
@@ -74,6 +93,7 @@ _CLASSES = (
     Ones,
     Orthogonal,
     RandomNormal,
+    RandomSigns,
     RandomUniform,
     TruncatedNormal,
     VarianceScaling,
@@ -95,6 +115,7 @@ _ALIASES = {
     "one": Ones,
     "orthogonal": Orthogonal,
     "random_normal": RandomNormal,
+    "random_signs": RandomSigns,
     "random_uniform": RandomUniform,
     "truncated_normal": TruncatedNormal,
     "uniform": RandomUniform,
@@ -130,6 +151,7 @@ __all__ = [
     "Ones",
     "Orthogonal",
     "RandomNormal",
+    "RandomSigns",
     "RandomUniform",
     "TruncatedNormal",
     "VarianceScaling",
