@@ -46,6 +46,10 @@ from estimatorkit.premade.baseline import (
     BaselineClassifier as BaselineClassifier, BaselineEstimator as BaselineEstimator,
     BaselineRegressor as BaselineRegressor,
 )
+from estimatorkit.premade.tabular import (
+    TabularClassifier as TabularClassifier, TabularEstimator as TabularEstimator,
+    TabularRegressor as TabularRegressor,
+)
 from estimatorkit.recommend.two_tower import TwoTower as TwoTower
 from estimatorkit.recommend.candidates import export_candidates as export_candidates
 from estimatorkit.recommend.retrieval_head import RetrievalHead as RetrievalHead

@@ -41,7 +41,9 @@ from estimatorkit.premade.single_head import (
     LossFn,
     SingleHead,
     areas_under_curves,
+    average_sigmoid_logits,
     checked_thresholds,
+    mean_log_probability,
     metrics_at,
 )
 from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -211,6 +213,10 @@ class BinaryClassHead(_ClassificationHead):
     def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
         return nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits)
 
+    def average_logits(self, logits: Tensor, weights: Any = None) -> Tensor:
+        """The logits of the members' mean probability; see `Head`."""
+        return average_sigmoid_logits(logits, weights)
+
     def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
         both = joining.concat([filling.zeros_like(logits), logits], -1, name="two_class_logits")
         made: dict[str, Callable[[], Tensor]] = {
@@ -306,6 +312,10 @@ class MultiClassHead(_ClassificationHead):
                 labels=array.squeeze(targets, [-1]), logits=logits
             )
         return array.expand_dims(loss, -1)
+
+    def average_logits(self, logits: Tensor, weights: Any = None) -> Tensor:
+        """The logarithms of the members' mean probabilities; see `Head`."""
+        return mean_log_probability(nn.log_softmax(logits), weights)
 
     def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
         made: dict[str, Callable[[], Tensor]] = {

@@ -22,7 +22,8 @@ from estimatorkit.estimator.serving.export_outputs import ExportOutput, PredictO
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.metrics.streaming import Metric
-from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.array import array
+from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.variables.variable_collections import (
     trainable_variables as all_trainable_variables,
 )
@@ -140,6 +141,22 @@ class Head(ABC):
         """The outputs of exported models by signature: all predictions by default."""
         output = PredictOutput(predictions)
         return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: output, "predict": output}
+
+    def average_logits(self, logits: Tensor, weights: Any = None) -> Tensor:
+        """The logits of an ensemble: the mean of its members' predictions, as logits.
+
+        Heads of classes average probabilities, others the logits themselves.
+
+        Args:
+            logits: float32 `(batch, members, logits_dimension)`.
+            weights: `(members,)`, numbers >= 0 with the sum 1; equal by default.
+
+        Returns:
+            float32 `(batch, logits_dimension)`.
+        """
+        if weights is None:
+            return reduce.reduce_mean(logits, 1)
+        return reduce.reduce_sum(logits * array.expand_dims(weights, 1), 1)
 
     # -- what users call
 

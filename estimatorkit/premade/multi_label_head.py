@@ -36,6 +36,7 @@ from estimatorkit.premade.single_head import (
     LossFn,
     SingleHead,
     areas_under_curves,
+    average_sigmoid_logits,
     checked_thresholds,
     metrics_at,
 )
@@ -217,6 +218,10 @@ class MultiLabelHead(SingleHead):
     def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
         losses = nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits)
         return reduce.reduce_mean(losses, -1, keepdims=True)
+
+    def average_logits(self, logits: Tensor, weights: Any = None) -> Tensor:
+        """The logits of the members' mean probabilities; see `Head`."""
+        return average_sigmoid_logits(logits, weights)
 
     def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
         made: dict[str, Callable[[], Tensor]] = {

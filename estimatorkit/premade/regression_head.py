@@ -79,6 +79,11 @@ class RegressionHead(SingleHead):
         """The keys of `predictions`."""
         return ("predictions",) if self._inverse_link_fn is None else ("predictions", "logits")
 
+    @property
+    def is_least_squares(self) -> bool:
+        """Whether predictions are the logits, and the loss is the squared error."""
+        return self._inverse_link_fn is None and self._loss_fn is None
+
     def _targets(self, labels: Any, logits: Tensor) -> Tensor:
         tensor = checked_labels(labels, logits, self._logits_dimension)
         if tensor.dtype is string:

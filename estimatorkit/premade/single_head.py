@@ -23,6 +23,7 @@ from estimatorkit.layers import losses, metrics
 from estimatorkit.ops.array import array, filling
 from estimatorkit.ops.debug.shape_matching import ensure_leading
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.special import log_sigmoid
 from estimatorkit.premade.head import Head, Metrics, Outcome, Version
 from estimatorkit.premade.label_checks import weights_of
 
@@ -276,6 +277,21 @@ class SingleHead(Head):
         return key
 
 
+def mean_log_probability(log_probabilities: Tensor, weights: Any) -> Tensor:
+    """The logarithm of the members' mean probability; arguments as for `Head.average_logits`."""
+    if weights is None:
+        members = elementwise.cast(array.shape(log_probabilities)[1], float32)
+        return reduce.reduce_logsumexp(log_probabilities, 1) - elementwise.log(members)
+    shares = array.expand_dims(elementwise.log(weights), 1)
+    return reduce.reduce_logsumexp(log_probabilities + shares, 1)
+
+
+def average_sigmoid_logits(logits: Tensor, weights: Any) -> Tensor:
+    """The logits of the mean of the members' sigmoids; see `Head.average_logits`."""
+    on = mean_log_probability(log_sigmoid(logits), weights)
+    return on - mean_log_probability(log_sigmoid(-logits), weights)
+
+
 def metrics_at(
     threshold: float, targets: Tensor, probabilities: Tensor, weights: Tensor | None
 ) -> Metrics:
@@ -349,6 +365,8 @@ __all__ = [
     "LossFn",
     "SingleHead",
     "areas_under_curves",
+    "average_sigmoid_logits",
     "checked_thresholds",
+    "mean_log_probability",
     "metrics_at",
 ]

@@ -1,0 +1,311 @@
+"""Networks for tables whose defaults need no tuning: `TabularClassifier`, `TabularRegressor`,
+`TabularEstimator`.
+
+They are classes of their own, and not settings of `DNNClassifier`, because nearly every default
+differs: what columns become, initial values, layers, optimizer, loss and predictions. TensorFlow
+has no such estimator.
+
+Variables: `tabular/...` (see `tabular_network`), and `statistics/...` (see `tabular_inputs`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from estimatorkit.core.errors import value_error
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.layers.feature_column import FeatureColumn
+from estimatorkit.ops.array import array
+from estimatorkit.ops.array.rearrange import repeat
+from estimatorkit.ops.variables.variable_scope import variable_scope
+from estimatorkit.premade.classification_heads import classification_head
+from estimatorkit.premade.dnn import check_dropout, checked_units
+from estimatorkit.premade.head import Head
+from estimatorkit.premade.label_checks import checked_labels
+from estimatorkit.premade.regression_head import RegressionHead, regression_head
+from estimatorkit.premade.tabular_inputs import (
+    MeasureTable,
+    TableColumns,
+    TableStatistics,
+    table_inputs,
+)
+from estimatorkit.premade.tabular_network import NetworkSettings, network_logits
+from estimatorkit.train.global_steps import get_or_create_global_step
+from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.train.hooks.hooks import SessionRunHook
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.schedules import cosine_decay
+
+Columns = FeatureColumn | Iterable[FeatureColumn]
+
+HIDDEN_UNITS = (128, 128, 128)
+MEMBERS = 4
+DROPOUT = 0.15
+WEIGHT_DECAY = 0.02
+
+SCOPE = "tabular"
+"""The scope of all variables."""
+
+def _model_fn(
+    head: Head, columns: TableColumns, settings: NetworkSettings, optimizer: Callable[[], Optimizer]
+) -> Callable[..., EstimatorSpec]:
+    units = head.logits_dimension
+    scaled = isinstance(head, RegressionHead) and head.is_least_squares
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        training = mode == ModeKeys.TRAIN
+        with variable_scope(SCOPE):
+            statistics = TableStatistics(columns.count, units if scaled else None)
+            inputs = table_inputs(features, columns, statistics)
+            logits = network_logits(inputs, settings, units, training=training)
+        if not training:
+            averaged = head.average_logits(statistics.in_label_units(logits))
+            return head.create_estimator_spec(features, mode, averaged, labels)
+        measured = checked_labels(labels, inputs.raw, units) if scaled else None
+        spec = head.create_estimator_spec(
+            _of_each_member(features, settings.members),
+            mode,
+            array.reshape(logits, [-1, units]),
+            _of_each_member(labels if measured is None else statistics.standardized(measured), settings.members),
+            optimizer(),
+        )
+        measure = MeasureTable(statistics, inputs.raw, measured)
+        return spec._replace(training_hooks=(*spec.training_hooks, measure))
+
+    return model_fn
+
+
+def _of_each_member(given: Any, members: int) -> Any:
+    """Tensors in which each example stands once for each member."""
+    if isinstance(given, Mapping):
+        return {key: _of_each_member(each, members) for key, each in given.items()}
+    return repeat(given, members, axis=0) if isinstance(given, Tensor) else given
+
+
+@dataclass
+class _Schedule:
+    """How a network is trained.
+
+    Attributes:
+        learning_rate, weight_decay: see `TabularClassifier`.
+        steps: those of the whole training; None: not known.
+    """
+
+    learning_rate: float
+    weight_decay: float
+    steps: int | None
+
+    def optimizer(self) -> Optimizer:
+        """AdamW with RealMLP's rates for each kind of variable."""
+        step = get_or_create_global_step()
+        rate = (
+            0.5 * self.learning_rate
+            if self.steps is None
+            else cosine_decay(self.learning_rate, step, self.steps)
+        )
+        from estimatorkit.train.optimizers.optimizers import AdamOptimizer
+        return AdamOptimizer(rate, beta2=0.95)
+
+
+class TabularEstimator(Estimator):
+    """A network for tables under a head; see `TabularClassifier`.
+
+    Args:
+        head: determines labels, loss, metrics and predictions.
+        activation: the name of the activation of hidden layers; 'mish' by default, as RealMLP has
+            for numbers.
+        feature_columns, model_dir, hidden_units, members, dropout, learning_rate, weight_decay,
+            train_steps, config, warm_start_from: see `TabularClassifier`.
+
+    Raises:
+        ValueError: an argument is invalid.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        feature_columns: Columns,
+        model_dir: str | os.PathLike[str] | None = None,
+        hidden_units: Iterable[int] = HIDDEN_UNITS,
+        members: int = MEMBERS,
+        activation: str = "mish",
+        dropout: float = DROPOUT,
+        learning_rate: float = 0.1,
+        weight_decay: float = WEIGHT_DECAY,
+        train_steps: int | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+    ) -> None:
+        check_dropout(dropout)
+        if members < 1:
+            raise value_error("members must be positive", expected=">= 1", received=members)
+        settings = NetworkSettings(checked_units(hidden_units), members, activation, dropout or 0.0)
+        self._train_steps = train_steps
+        self._schedule = _Schedule(learning_rate, weight_decay, train_steps)
+        super().__init__(
+            _model_fn(head, TableColumns.of(feature_columns), settings, self._schedule.optimizer),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+        )
+
+    def train(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Sequence[SessionRunHook] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Sequence[CheckpointSaverListener] | None = None,
+    ) -> Estimator:
+        """See `Estimator.train`; the learning rate's schedule ends with the last step, unless
+        `train_steps` was given.
+        """
+        if self._train_steps is None:
+            self._schedule.steps = max_steps or (steps and steps + self._steps_done())
+        return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
+
+    def _steps_done(self) -> int:
+        checkpoint = self.latest_checkpoint()
+        return 0 if checkpoint is None else int(self.get_variable_value("global_step"))
+
+
+class TabularClassifier(TabularEstimator):
+    """A classifier for tables: an ensemble of networks in one computation.
+
+    Columns are given as they are: numbers are scaled by what the first 20,000 rows of the training
+    input show, may be missing (NaN), and are embedded by cosines; categorical columns become
+    indicators or, of more than 10 ids, embeddings. The members of the ensemble are trained on the
+    same batches, and their probabilities are averaged.
+
+    Labels, metrics and predictions: see `DNNClassifier`. Source: the parts and most values are those
+    of RealMLP (Holzmueller et al. 2024, arXiv:2407.04491). TensorFlow has no such estimator.
+
+    Example:
+        ```python
+        import estimatorkit as tf
+
+        columns = [
+            tf.feature_column.numeric_column("age"),
+            tf.feature_column.categorical_column_with_vocabulary_list("sex", ["f", "m"]),
+        ]
+        classifier = tf.estimator.TabularClassifier(columns, "people")
+        classifier.train(input_fn, max_steps=2000)
+        ```
+
+    Args:
+        feature_columns: numeric, categorical and dense columns.
+        model_dir: where checkpoints and logs go; a temporary folder by default.
+        n_classes: the number of classes; 2 by default.
+        weight_column: the key or `NumericColumn` of the examples' weights in the loss and the
+            metrics; None (default) for weights of 1.
+        label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
+            default.
+        hidden_units: the width of each hidden layer; `(128, 128, 128)` by default.
+        members: the networks of the ensemble; 4 by default.
+        dropout: the probability of dropping an output of a hidden layer in training; 0.15 by
+            default.
+        learning_rate: the greatest one; 0.04 by default.
+        weight_decay: the share by which a step shrinks kernels, times the learning rate; 0.02 by
+            default.
+        train_steps: the steps of a whole training, in which the learning rate rises and falls four
+            times ("coslog"). None (default): those that `train` is called with; the rate is
+            constant if that has no number of steps.
+        config: a `RunConfig`.
+        warm_start_from: see `Estimator`.
+        loss_reduction: as for `DNNClassifier`.
+
+    Raises:
+        ValueError: an argument is invalid.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Columns,
+        model_dir: str | os.PathLike[str] | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        hidden_units: Iterable[int] = HIDDEN_UNITS,
+        members: int = MEMBERS,
+        dropout: float = DROPOUT,
+        learning_rate: float = 0.04,
+        weight_decay: float = WEIGHT_DECAY,
+        train_steps: int | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = "sum_over_batch_size",
+    ) -> None:
+        super().__init__(
+            classification_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+            feature_columns,
+            model_dir,
+            hidden_units,
+            members,
+            "selu",
+            dropout,
+            learning_rate,
+            weight_decay,
+            train_steps,
+            config,
+            warm_start_from,
+        )
+
+
+class TabularRegressor(TabularEstimator):
+    """A regressor for tables: an ensemble of networks in one computation.
+
+    Labels, metrics and predictions: see `DNNRegressor`; in training, the loss is that of
+    standardized labels. Columns and the rest: see `TabularClassifier`.
+
+    Args:
+        feature_columns, model_dir, hidden_units, members, dropout, weight_decay, train_steps,
+            config, warm_start_from: see `TabularClassifier`.
+        label_dimension: the number of labels per example; 1 by default.
+        weight_column: the key or `NumericColumn` of the examples' weights in the loss and the
+            metrics; None (default) for weights of 1.
+        learning_rate: the greatest one; 0.1 by default.
+        loss_reduction: as for `DNNRegressor`.
+
+    Raises:
+        ValueError: an argument is invalid.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Columns,
+        model_dir: str | os.PathLike[str] | None = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        hidden_units: Iterable[int] = HIDDEN_UNITS,
+        members: int = MEMBERS,
+        dropout: float = DROPOUT,
+        learning_rate: float = 0.1,
+        weight_decay: float = WEIGHT_DECAY,
+        train_steps: int | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = "sum_over_batch_size",
+    ) -> None:
+        super().__init__(
+            regression_head(label_dimension, weight_column, loss_reduction),
+            feature_columns,
+            model_dir,
+            hidden_units,
+            members,
+            "mish",
+            dropout,
+            learning_rate,
+            weight_decay,
+            train_steps,
+            config,
+            warm_start_from,
+        )
+
+
+__all__ = ["TabularClassifier", "TabularEstimator", "TabularRegressor"]
