@@ -45,7 +45,7 @@ def losses_of(head: Any, logits: Any, labels: Any, **more: Any) -> dict[str, Any
     updates = [each[1] for each in spec.eval_metric_ops.values()]
     with tf.Session() as session:
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        losses = session.run(found)
+        losses: dict[str, Any] = session.run(found)
         session.run(updates)
         values = {key: each[0] for key, each in spec.eval_metric_ops.items()}
         return losses | {"metrics": session.run(values)}
