@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 WIDTH = 100
 _NAME_LENGTH = 40
 _MODULE = "fc"
@@ -43,12 +45,58 @@ class Scaling:
 
 
 @dataclass(frozen=True)
+class RobustScaling:
+    """The normalizer z / sqrt(1 + (z / limit)^2) of z = (x - center) / scale: outliers count less.
+
+    RealMLP's (Holzmueller et al. 2024, arXiv:2407.04491, "robust scaling with smooth clipping");
+    equal to others with the same numbers. `robust_scaling` makes it of values.
+
+    Attributes:
+        center: the value that becomes 0.
+        scale: the distance above `center` where z is 1; 0: every number becomes 0.
+        limit: the bound that large z approach.
+    """
+
+    center: float
+    scale: float
+    limit: float = 3.0
+
+    def __call__(self, x: Any) -> Any:
+        """Scales a tensor or an array."""
+        z = (x - self.center) / self.scale if self.scale else (x - self.center) * 0.0
+        return z / (1.0 + (z / self.limit) ** 2) ** 0.5
+
+    @property
+    def source(self) -> str:
+        """The source of an equal normalizer."""
+        return f"tf.feature_columns.{self!r}"
+
+
+def robust_scaling(values: Any) -> RobustScaling:
+    """The `RobustScaling` of a feature with these values.
+
+    Args:
+        values: numbers of any shape; NaN is ignored.
+
+    Returns:
+        `center` is the median and `scale` the difference of the quartiles; if they are equal, half
+        of that of the greatest and the least value, which is 0 for constants.
+    """
+    numbers = np.asarray(values, np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    if not numbers.size:
+        return RobustScaling(0.0, 0.0)
+    least, low, middle, high, most = np.quantile(numbers, [0.0, 0.25, 0.5, 0.75, 1.0])
+    return RobustScaling(float(middle), float(high - low or (most - least) / 2))
+
+
+@dataclass(frozen=True)
 class Call:
     """A call of a function of `feature_column`.
 
     Attributes:
         function: the function.
-        arguments: values: strings, numbers, `Scaling`s, tuples (which become lists), other calls.
+        arguments: values: strings, numbers, scalings, tuples (which become lists), other calls.
         keywords: pairs of name and value.
     """
 
@@ -132,7 +180,7 @@ def inline(value: Any, names: Names) -> str:
             return names[value]
         parts = [before + inline(each, names) for before, each in value.parts]
         return f"{_MODULE}.{value.function.__name__}({', '.join(parts)})"
-    if isinstance(value, Scaling):
+    if isinstance(value, (Scaling, RobustScaling)):
         return value.source
     if isinstance(value, type):
         return value.__name__

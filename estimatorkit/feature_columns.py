@@ -16,6 +16,7 @@ import numpy as np
 
 from estimatorkit._inferred_code import (
     Call,
+    RobustScaling,
     Scaling,
     Step,
     apply,
@@ -23,6 +24,7 @@ from estimatorkit._inferred_code import (
     inline,
     render,
     render_series,
+    robust_scaling,
     shown,
     variable,
 )
@@ -36,7 +38,7 @@ from estimatorkit.storage.filesystem import file_errors
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["InferredColumns", "Scaling", "infer"]
+__all__ = ["InferredColumns", "RobustScaling", "Scaling", "infer", "robust_scaling"]
 __dir__ = listing(__name__)
 
 _MAX_CLASSES = 20  # integer labels of more values are numbers

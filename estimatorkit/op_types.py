@@ -31,10 +31,10 @@ add_ops("estimatorkit.layers.metrics.thresholds", "ConfusionCounts")
 add_ops("estimatorkit.train.optimizers.deduplicate_slices", "SumRepeatedRows")
 add_ops(
     "estimatorkit.train.optimizers.optimizer_rules",
-    "ApplyAdadelta ApplyAdagrad ApplyAdagradDA ApplyAdam ApplyCenteredRMSProp ApplyFtrl "
+    "ApplyAdadelta ApplyAdagrad ApplyAdagradDA ApplyAdam ApplyAdamW ApplyCenteredRMSProp ApplyFtrl "
     "ApplyGradientDescent ApplyLazyAdam ApplyMomentum ApplyNesterovMomentum "
     "ApplyProximalAdagrad ApplyProximalGradientDescent ApplyRMSProp ApplyRowwiseAdagrad "
-    "SparseApplyAdadelta SparseApplyAdagrad SparseApplyAdagradDA SparseApplyAdam "
+    "SparseApplyAdadelta SparseApplyAdagrad SparseApplyAdagradDA SparseApplyAdam SparseApplyAdamW "
     "SparseApplyCenteredRMSProp SparseApplyFtrl SparseApplyGradientDescent SparseApplyLazyAdam "
     "SparseApplyMomentum SparseApplyNesterovMomentum SparseApplyProximalAdagrad "
     "SparseApplyProximalGradientDescent SparseApplyRMSProp SparseApplyRowwiseAdagrad",

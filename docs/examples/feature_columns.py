@@ -4,6 +4,11 @@ inferred = tf.feature_columns.infer(table)
 print([column.name for column in inferred])
 inferred.prepare({"age": [31.0], "job": ["pilot"]}).to_dict("list")
 
+# %% RobustScaling
+scaling = tf.feature_columns.RobustScaling(center=40.0, scale=10.0)
+column = tf.feature_column.numeric_column("age", normalizer_fn=scaling)
+tf.feature_column.input_layer({"age": tf.constant([30.0, 40.0, 4000.0])}, [column])
+
 # %% Scaling
 scaling = tf.feature_columns.Scaling(center=40.0, scale=10.0)
 column = tf.feature_column.numeric_column("age", normalizer_fn=scaling)
@@ -20,3 +25,6 @@ inferred = tf.feature_columns.infer(table, label="buys")
 for name, note in inferred.notes.items():
     print(name, "-", note)
 [column.name for column in inferred], [column.name for column in inferred.wide]
+
+# %% robust_scaling
+tf.feature_columns.robust_scaling([1.0, 2.0, 3.0, 4.0, 500.0, np.nan])

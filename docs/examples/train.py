@@ -40,6 +40,18 @@ with tf.Session() as session:
         session.run(train_op)
     print(session.run(weights))
 
+# %% AdamWOptimizer
+weights = tf.Variable([1.0, 1.0], name="kernel")
+bias = tf.Variable(1.0, name="bias")
+loss = tf.reduce_sum([100.0, 0.0] * weights**2) + bias
+optimizer = tf.train.AdamWOptimizer(0.1, weight_decay=0.5, factors={"bias$": (0.1, 0.0)})
+train_op = optimizer.minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for _ in range(5):
+        session.run(train_op)
+    print(*session.run([weights, bias]))
+
 # %% Checkpoint
 weight = tf.Variable(1.0)
 checkpoint = tf.train.Checkpoint(weight=weight)
@@ -445,6 +457,9 @@ tf.stack(rates)
 steps = (0, 5, 9, 10, 20, 29, 30)
 tf.stack([tf.train.cosine_decay_restarts(0.1, step, 10) for step in steps])
 
+# %% coslog_decay
+tf.stack([tf.train.coslog_decay(0.1, step, 15) for step in range(16)])
+
 # %% create_global_step
 step = tf.train.create_global_step()
 weight = tf.Variable(1.0)
@@ -463,6 +478,9 @@ with tf.Session() as session:
 tf.add(tf.placeholder(tf.float32, name="x"), 1.0, name="y")
 meta_graph = tf.train.export_meta_graph("model.meta")
 [node.name for node in meta_graph.graph_def.node], tf.gfile.Exists("model.meta")
+
+# %% flat_cosine_decay
+tf.stack([tf.train.flat_cosine_decay(0.1, step, 10) for step in (0, 5, 6, 8, 10)])
 
 # %% generate_checkpoint_state_proto
 state = tf.train.generate_checkpoint_state_proto("model", "model/model.ckpt-10")

@@ -33,6 +33,9 @@ _NORMALIZERS: dict[str, Callable[[Any], Function]] = {
     "standardize": lambda given: lambda x: (x - given.mean) / given.deviation,
     "scale": lambda given: lambda x: (x - given.low) / (given.high - given.low),
     "clip": lambda given: lambda x: ek.clip_by_value(x, given.low, given.high),
+    "robust": lambda given: ek.feature_columns.RobustScaling(
+        given.center, given.scale, given.limit
+    ),
 }
 
 

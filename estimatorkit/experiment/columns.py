@@ -20,6 +20,7 @@ from estimatorkit.experiment.estimators import Optimizer
 from estimatorkit.experiment.sections import (
     Count,
     FileName,
+    NotNegative,
     Number,
     OneKey,
     Positive,
@@ -111,6 +112,14 @@ class Scale(_Normalizer):
         return self
 
 
+class Robust(_Normalizer):
+    """z / sqrt(1 + (z / limit)^2) of z = (x - center) / scale; 0 if scale is 0."""
+
+    center: Number
+    scale: NotNegative
+    limit: Positive = 3.0
+
+
 class Log1p(_Normalizer):
     """log(1 + x) of x, or of low where x is smaller."""
 
@@ -131,6 +140,7 @@ NORMALIZERS = Kinds(
         "standardize": ("", Standardize),
         "scale": ("", Scale),
         "clip": ("", Clip),
+        "robust": ("", Robust),
     },
     ("a name", Literal["log1p"]),
 )

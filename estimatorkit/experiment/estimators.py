@@ -47,12 +47,20 @@ class _ToZero(Decay):
     end_learning_rate: NotNegative = 0.0
 
 
+class _FlatFirst(Decay):
+    flat: Annotated[
+        float, Field(strict=True, ge=0, lt=1, description="share of the steps before the decay")
+    ] = 0.5
+
+
 SCHEDULES = Kinds(
     Schedule,
     {
         "cosine_decay": ("train:cosine_decay", Decay),
         "exponential_decay": ("train:exponential_decay", Decay),
         "polynomial_decay": ("train:polynomial_decay", _ToZero),
+        "coslog_decay": ("train:coslog_decay", Decay),
+        "flat_cosine_decay": ("train:flat_cosine_decay", _FlatFirst),
         "constant": "",
     },
     ("a number", Positive),
@@ -78,6 +86,7 @@ class OptimizerArguments(Arguments):
             NotNegative, Field(description="share of the last step kept, such as 0.9")
         ],
         "epsilon": Positive,
+        "factors": None,
         "name": None,
         "use_locking": None,
     }
@@ -106,6 +115,7 @@ OPTIMIZERS = Kinds(
         "Ftrl": "train:FtrlOptimizer",
         "LazyAdam": "train:LazyAdamOptimizer",
         "RowwiseAdagrad": ("train:RowwiseAdagradOptimizer", _Adagrad),
+        "AdamW": "train:AdamWOptimizer",
     },
     ("a name", Literal["Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"]),
 )

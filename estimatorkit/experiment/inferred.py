@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from estimatorkit._inferred_code import Call
+from estimatorkit._inferred_code import Call, RobustScaling
 from estimatorkit._inferred_findings import Feature as InferredFeature
 from estimatorkit.experiment import document, vocabularies
 from estimatorkit.experiment.errors import DataError
@@ -154,7 +155,9 @@ def _numeric(call: Call, feature: InferredFeature) -> dict[str, Any]:
     if steps.get("astype") == ("float64",):
         found["dtype"] = "float64"
     scaling = dict(call.keywords).get("normalizer_fn")
-    if scaling is not None:
+    if isinstance(scaling, RobustScaling):
+        found["normalizer"] = {"type": "robust"} | asdict(scaling)
+    elif scaling is not None:
         mean, deviation = float(scaling.center), float(scaling.scale)
         found["normalizer"] = {"type": "standardize", "mean": mean, "deviation": deviation}
     return found

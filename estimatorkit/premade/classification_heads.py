@@ -6,6 +6,7 @@ predict class ids and names as well as probabilities; see `head` for what heads 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -63,9 +64,17 @@ class _ClassificationHead(SingleHead):
         loss_reduction: str,
         loss_fn: LossFn | None,
         name: str | None,
+        label_smoothing: float,
     ) -> None:
         super().__init__(logits_dimension, 1, weight_column, loss_reduction, loss_fn, name)
+        if not 0.0 <= label_smoothing < 1.0 or (label_smoothing and loss_fn is not None):
+            raise value_error(
+                "label_smoothing cannot be used",
+                expected="0 <= label_smoothing < 1, and no loss_fn beside it",
+                received=f"label_smoothing={label_smoothing}, loss_fn={loss_fn}",
+            )
         self._n_classes = n_classes
+        self._label_smoothing = label_smoothing
         self._vocabulary = as_vocabulary(label_vocabulary, n_classes)
 
     # Names of operations, as in TensorFlow's graphs.
@@ -129,6 +138,16 @@ class _ClassificationHead(SingleHead):
         }
         return {key: make() for key, make in made.items() if key in keys}
 
+    @abstractmethod
+    def _loss_of_even(self, logits: Tensor) -> Tensor:
+        """The loss of each example with equal probabilities of all classes, `(batch, ..., 1)`."""
+
+    def _smoothed(self, batch: Batch) -> Tensor | None:
+        share = self._label_smoothing
+        if not share:
+            return None
+        return batch.losses * (1.0 - share) + self._loss_of_even(batch.logits) * share
+
     def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
         return class_outputs(predictions, self._class_names)
 
@@ -185,6 +204,10 @@ class BinaryClassHead(_ClassificationHead):
         loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving `(batch, 1)`;
             sigmoid cross-entropy by default.
         name: the head's name, appended to the keys of metrics as `/name`; None by default.
+        label_smoothing: e, less than 1: in the loss of the training, the label's class has the
+            probability 1 - e + e / classes, each other e / classes (Szegedy et al. 2016,
+            arXiv:1512.00567). Evaluation has the labels as they are. 0 by default; not with a
+            `loss_fn`.
 
     Raises:
         ValueError: an argument is invalid.
@@ -198,8 +221,12 @@ class BinaryClassHead(_ClassificationHead):
         loss_reduction: str = "sum_over_batch_size",
         loss_fn: LossFn | None = None,
         name: str | None = None,
+        *,
+        label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(2, 1, weight_column, label_vocabulary, loss_reduction, loss_fn, name)
+        super().__init__(
+            2, 1, weight_column, label_vocabulary, loss_reduction, loss_fn, name, label_smoothing
+        )
         self._thresholds = checked_thresholds(thresholds)
 
     @property
@@ -216,6 +243,9 @@ class BinaryClassHead(_ClassificationHead):
     def average_logits(self, logits: Tensor, weights: Any = None) -> Tensor:
         """The logits of the members' mean probability; see `Head`."""
         return average_sigmoid_logits(logits, weights)
+
+    def _loss_of_even(self, logits: Tensor) -> Tensor:
+        return self._unweighted_loss(filling.ones_like(logits) * 0.5, logits)
 
     def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
         both = joining.concat([filling.zeros_like(logits), logits], -1, name="two_class_logits")
@@ -272,6 +302,10 @@ class MultiClassHead(_ClassificationHead):
         loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving `(batch, 1)`;
             softmax cross-entropy by default.
         name: the head's name, appended to the keys of metrics as `/name`; None by default.
+        label_smoothing: e, less than 1: in the loss of the training, the label's class has the
+            probability 1 - e + e / classes, each other e / classes (Szegedy et al. 2016,
+            arXiv:1512.00567). Evaluation has the labels as they are. 0 by default; not with a
+            `loss_fn`.
 
     Raises:
         ValueError: an argument is invalid.
@@ -285,6 +319,8 @@ class MultiClassHead(_ClassificationHead):
         loss_reduction: str = "sum_over_batch_size",
         loss_fn: LossFn | None = None,
         name: str | None = None,
+        *,
+        label_smoothing: float = 0.0,
     ) -> None:
         if n_classes is None:
             raise ValueError("n_classes cannot be None")
@@ -293,7 +329,14 @@ class MultiClassHead(_ClassificationHead):
             raise ValueError(f"n_classes must be > 2: {n_classes}.")
         classes = int(known)
         super().__init__(
-            classes, classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name
+            classes,
+            classes,
+            weight_column,
+            label_vocabulary,
+            loss_reduction,
+            loss_fn,
+            name,
+            label_smoothing,
         )
 
     @property
@@ -317,6 +360,11 @@ class MultiClassHead(_ClassificationHead):
         """The logarithms of the members' mean probabilities; see `Head`."""
         return mean_log_probability(nn.log_softmax(logits), weights)
 
+    def _loss_of_even(self, logits: Tensor) -> Tensor:
+        total = reduce.reduce_logsumexp(logits, -1, keepdims=True)
+        loss: Tensor = total - reduce.reduce_mean(logits, -1, keepdims=True)
+        return loss
+
     def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
         made: dict[str, Callable[[], Tensor]] = {
             "logits": lambda: logits,
@@ -336,11 +384,14 @@ def classification_head(
     label_vocabulary: Any,
     loss_reduction: str,
     version: Version = 2,
+    *,
+    label_smoothing: float = 0.0,
 ) -> Head:
     """Returns the head of a classifier: binary for two classes.
 
     Args:
-        n_classes, weight_column, label_vocabulary, loss_reduction: see `MultiClassHead`.
+        n_classes, weight_column, label_vocabulary, loss_reduction, label_smoothing: see
+            `MultiClassHead`.
         version: the major version of TensorFlow to follow in metrics and operation names.
     """
     made: _ClassificationHead
@@ -349,6 +400,7 @@ def classification_head(
             weight_column=weight_column,
             label_vocabulary=label_vocabulary,
             loss_reduction=loss_reduction,
+            label_smoothing=label_smoothing,
         )
     else:
         made = MultiClassHead(
@@ -356,6 +408,7 @@ def classification_head(
             weight_column=weight_column,
             label_vocabulary=label_vocabulary,
             loss_reduction=loss_reduction,
+            label_smoothing=label_smoothing,
         )
         if version == 1:
             made._class_ids_name = "ExpandDims_2"

@@ -43,11 +43,18 @@ class Outcome(NamedTuple):
         loss: a float32 scalar.
         metrics: creates the metrics; only called for evaluation.
         summaries: creates the scalars to summarize in training besides the loss, by tag.
+        smoothed: the loss with smoothed labels, which training minimizes; None: there is none.
     """
 
     loss: Tensor
     metrics: Callable[[], Metrics]
     summaries: Callable[[], dict[str, Tensor]] = dict
+    smoothed: Tensor | None = None
+
+    @property
+    def minimized(self) -> Tensor:
+        """The loss that training minimizes."""
+        return self.loss if self.smoothed is None else self.smoothed
 
 
 class Head(ABC):
@@ -132,7 +139,7 @@ class Head(ABC):
             )
             if made is None:
                 return Outcome(loss, metrics if has_metrics else dict)
-            made = made._replace(loss=loss)
+            made = made._replace(loss=loss, smoothed=None)
         if has_metrics or kind.metrics is not Head.metrics:
             made = made._replace(metrics=metrics)
         return made
@@ -180,7 +187,7 @@ class Head(ABC):
         Raises:
             ValueError, TypeError: labels, logits or weights are invalid.
         """
-        return self._outcome(features, logits, labels, regularization_losses).loss
+        return self._outcome(features, logits, labels, regularization_losses).minimized
 
     def eval_metric_ops(
         self,
@@ -255,11 +262,11 @@ class Head(ABC):
             outcome = self._outcome_of_class(features, logits, labels, regularization_losses, mode)
             if mode == ModeKeys.EVAL and self._version == 2:
                 return self._evaluation(predictions, outcome)
-            summaries = {self._tag("loss"): outcome.loss, **outcome.summaries()}
+            summaries = {self._tag("loss"): outcome.minimized, **outcome.summaries()}
         if mode == ModeKeys.EVAL:
             return self._evaluation(predictions, outcome)
         with graph.name_scope(None):
-            train_op = _train_op(outcome.loss, optimizer, trainable_variables, train_op_fn)
+            train_op = _train_op(outcome.minimized, optimizer, trainable_variables, train_op_fn)
             if update_ops is None:
                 update_ops = graph.get_collection(GraphKeys.UPDATE_OPS)
             if not isinstance(update_ops, (list, tuple)):
@@ -273,7 +280,9 @@ class Head(ABC):
                 summaries[self._tag("regularization_loss")] = total
             for tag, value in summaries.items():
                 recorded_scalar(tag, value)
-        return EstimatorSpec(mode, predictions=predictions, loss=outcome.loss, train_op=train_op)
+        return EstimatorSpec(
+            mode, predictions=predictions, loss=outcome.minimized, train_op=train_op
+        )
 
     @staticmethod
     def _evaluation(predictions: Any, outcome: Outcome) -> EstimatorSpec:

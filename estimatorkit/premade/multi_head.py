@@ -157,16 +157,25 @@ class MultiHead(Head):
                     features, own[name], truth[name], None, None
                 )
         with get_default_graph().name_scope("merge_losses"):
-            weighted = [
-                each.loss if weight == 1.0 else each.loss * weight
-                for each, weight in zip(outcomes.values(), self._weights, strict=True)
-            ]
-            loss = elementwise.add_n([*weighted, *(regularization_losses or ())])
+            loss = self._merged([each.loss for each in outcomes.values()], regularization_losses)
+            soft = None
+            if any(each.smoothed is not None for each in outcomes.values()):
+                minimized = [each.minimized for each in outcomes.values()]
+                soft = self._merged(minimized, regularization_losses)
         return Outcome(
             loss,
             lambda: _merged_metrics(outcomes, regularization_losses),
-            lambda: {f"loss/{name}": each.loss for name, each in outcomes.items()},
+            lambda: {f"loss/{name}": each.minimized for name, each in outcomes.items()},
+            soft,
         )
+
+    def _merged(self, losses: Sequence[Tensor], more: Sequence[Tensor] | None) -> Tensor:
+        """The weighted sum of the heads' losses, and of regularization losses."""
+        weighted = [
+            each if weight == 1.0 else each * weight
+            for each, weight in zip(losses, self._weights, strict=True)
+        ]
+        return elementwise.add_n([*weighted, *(more or ())])
 
     def _tag(self, key: str) -> str:
         return key

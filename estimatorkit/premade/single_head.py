@@ -11,7 +11,7 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from estimatorkit.core.conversion import convert_to_tensor
@@ -174,19 +174,32 @@ class SingleHead(Head):
         """See `Head`; `counted`, float32 `(batch, 1)`, is 0 for rows that are padding."""
         with self._scope("losses"):
             batch = self._batch(features, logits, labels, counted)
-            loss = self._reduced(batch)
-            if counted is not None and self._loss_reduction == SUM_OVER_BATCH_SIZE:
-                # Padding adds nothing to the sum or to the divisor.
-                there = elementwise.maximum(reduce.reduce_sum(counted), 1.0)
-                loss = loss * elementwise.cast(array.size(counted), float32) / there
-            unregularized = loss
+            smoothed = self._smoothed(batch)
+            batches = [batch] if smoothed is None else [batch, replace(batch, losses=smoothed)]
+            unregularized = [self._loss_of(each, counted) for each in batches]
+            loss, *soft = unregularized
             if regularization_losses:
-                loss = loss + elementwise.add_n(regularization_losses)
+                total = elementwise.add_n(regularization_losses)
+                loss, *soft = [each + total for each in unregularized]
         return Outcome(
             loss,
             lambda: self._all_metrics(batch, regularization_losses),
-            lambda: self._mean_loss(batch, unregularized),
+            lambda: self._mean_loss(batches[-1], unregularized[-1]),
+            smoothed=soft[0] if soft else None,
         )
+
+    def _smoothed(self, batch: Batch) -> Tensor | None:
+        """The examples' losses with smoothed labels; None: labels are not smoothed."""
+        return None
+
+    def _loss_of(self, batch: Batch, counted: Tensor | None) -> Tensor:
+        """The loss of a batch without regularization; see `_outcome`."""
+        loss = self._reduced(batch)
+        if counted is not None and self._loss_reduction == SUM_OVER_BATCH_SIZE:
+            # Padding adds nothing to the sum or to the divisor.
+            there = elementwise.maximum(reduce.reduce_sum(counted), 1.0)
+            loss = loss * elementwise.cast(array.size(counted), float32) / there
+        return loss
 
     def _batch(
         self, features: Any, logits: Any, labels: Any, counted: Tensor | None = None

@@ -35,12 +35,13 @@ from estimatorkit.premade.tabular_inputs import (
     TableStatistics,
     table_inputs,
 )
-from estimatorkit.premade.tabular_network import NetworkSettings, network_logits
+from estimatorkit.premade.tabular_network import RATE_FACTORS, NetworkSettings, network_logits
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook
 from estimatorkit.train.optimizers.optimizer import Optimizer
-from estimatorkit.train.optimizers.schedules import cosine_decay
+from estimatorkit.train.optimizers.optimizers import AdamWOptimizer
+from estimatorkit.train.optimizers.schedules import coslog_decay
 
 Columns = FeatureColumn | Iterable[FeatureColumn]
 
@@ -104,13 +105,11 @@ class _Schedule:
     def optimizer(self) -> Optimizer:
         """AdamW with RealMLP's rates for each kind of variable."""
         step = get_or_create_global_step()
-        rate = (
-            0.5 * self.learning_rate
-            if self.steps is None
-            else cosine_decay(self.learning_rate, step, self.steps)
-        )
-        from estimatorkit.train.optimizers.optimizers import AdamOptimizer
-        return AdamOptimizer(rate, beta2=0.95)
+        rate: Any = 0.5 * self.learning_rate
+        if self.steps is not None:
+            rate = coslog_decay(self.learning_rate, step, self.steps)
+        decay = self.weight_decay
+        return AdamWOptimizer(rate, beta2=0.95, weight_decay=decay, factors=RATE_FACTORS)
 
 
 class TabularEstimator(Estimator):

@@ -17,8 +17,17 @@ from estimatorkit.ops.array import array, joining
 from estimatorkit.ops.variables.initializers import RandomNormal, Zeros
 from estimatorkit.premade.tabular_inputs import TableInputs
 
-SCOPE = "tabular"
-"""The scope of the variables."""
+RATE_FACTORS = {
+    "/scaling/": (6.0, 0.0),
+    "/embedding/": (0.1, 0.0),
+    "/linear/": (0.02, 0.0),
+    "/(bias|alpha)$": (0.1, 0.0),
+    "/kernel$": (1.0, 1.0),
+    "": (1.0, 0.0),
+}
+"""The factors of the learning rate and the weight decay by the variables' names (see
+`AdamWOptimizer`): those of RealMLP, and a small one for the linear model.
+"""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 from estimatorkit.train.optimizers.optimizers import (
     AdadeltaOptimizer as AdadeltaOptimizer, AdagradDAOptimizer as AdagradDAOptimizer,
     AdagradOptimizer as AdagradOptimizer, AdamOptimizer as AdamOptimizer,
+    AdamWOptimizer as AdamWOptimizer,
     FtrlOptimizer as FtrlOptimizer, GradientDescentOptimizer as GradientDescentOptimizer,
     LazyAdamOptimizer as LazyAdamOptimizer,
     MomentumOptimizer as MomentumOptimizer, ProximalAdagradOptimizer as ProximalAdagradOptimizer,
@@ -40,7 +41,8 @@ from estimatorkit.train.hooks.summary_hooks import (
 )
 from estimatorkit.train.optimizers.schedules import (
     cosine_decay as cosine_decay, cosine_decay_restarts as cosine_decay_restarts,
-    exponential_decay as exponential_decay, inverse_time_decay as inverse_time_decay,
+    coslog_decay as coslog_decay, exponential_decay as exponential_decay,
+    flat_cosine_decay as flat_cosine_decay, inverse_time_decay as inverse_time_decay,
     linear_cosine_decay as linear_cosine_decay, natural_exp_decay as natural_exp_decay,
     noisy_linear_cosine_decay as noisy_linear_cosine_decay,
     piecewise_constant as piecewise_constant, polynomial_decay as polynomial_decay,

@@ -212,6 +212,10 @@ NORMALIZERS = {
     "{type: scale, low: 1, high: 5}": lambda x: (x - 1) / 4,
     "{type: log1p, low: 0.5}": lambda x: np.log1p(np.maximum(x, 0.5)),
     "{type: clip, low: 1, high: 2}": lambda x: np.clip(x, 1, 2),
+    "{type: robust, center: 3, scale: 2}": lambda x: (
+        (x - 3) / 2 / np.sqrt(1 + ((x - 3) / 2 / 3) ** 2)
+    ),
+    "{type: robust, center: 3, scale: 0, limit: 1}": lambda x: 0 * x,
 }
 
 

@@ -199,7 +199,7 @@ bad.yaml:3:10: data.train has a wrong value.
         """\
 bad.yaml:13:21: estimator.optimizer.type has a wrong value.
   expected: one of SGD, Momentum, Adagrad, ProximalAdagrad, Adadelta, Adam, RMSProp, Ftrl, \
-LazyAdam, RowwiseAdagrad
+LazyAdam, RowwiseAdagrad, AdamW
   received: 'Adagrd' (text)
   hint:     did you mean 'Adagrad'?""",
     ),
@@ -329,7 +329,7 @@ bad.yaml:8:45: features.1.numeric.normalizer has a wrong value.
         ("default: 1.5", "normalizer: {type: lambda, code: x}"),
         """\
 bad.yaml:8:52: features.1.numeric.normalizer.type has a wrong value.
-  expected: one of log1p, standardize, scale, clip
+  expected: one of log1p, standardize, scale, clip, robust
   received: 'lambda' (text)""",
     ),
     "words and numbers of one column": (

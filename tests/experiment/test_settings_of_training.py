@@ -92,6 +92,11 @@ def test_invalid_settings_raise(change: str, words: str) -> None:
             {9: 0.4, 10: 0.2, 20: 0.1},
         ),
         ("{type: constant, learning_rate: 0.4, warmup_steps: 3}", {0: 0.1, 1: 0.2, 3: 0.4, 9: 0.4}),
+        ("{type: coslog_decay, learning_rate: 0.4, cycles: 1}", {0: 0.0, 100: 0.0}),
+        (
+            "{type: flat_cosine_decay, learning_rate: 0.4, flat: 0.2}",
+            {0: 0.4, 20: 0.4, 60: 0.2, 100: 0.0},
+        ),
         (
             "{type: cosine_decay, learning_rate: 0.4, warmup_steps: 20}",
             {0: 0.4 / 21, 20: 0.4, 60: 0.2, 100: 0.0},

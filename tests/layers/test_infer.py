@@ -117,6 +117,27 @@ def test_small_deviations_are_scaled() -> None:
     assert deep.normalizer_fn == feature_columns.Scaling(0.0005, 0.00029451)
 
 
+@pytest.mark.parametrize(
+    ("values", "center", "scale"),
+    [
+        (np.arange(101.0) ** 2, 2500.0, 75.0**2 - 25.0**2),
+        ([3.0, 3.0, 3.0, 3.0, 3.0, 13.0, np.nan], 3.0, 5.0),  # half of the range
+        ([3.0, 3.0, np.nan], 3.0, 0.0),
+        ([np.nan], 0.0, 0.0),
+    ],
+)
+def test_robust_scaling_is_that_of_realmlp(values: Any, center: float, scale: float) -> None:
+    found = feature_columns.robust_scaling(values)
+    assert found == feature_columns.RobustScaling(center, scale)
+    x = np.array([-1e6, -3.0, 0.0, 3.0, 2500.0, 1e6], np.float32)
+    z = (x - center) * (1 / scale if scale else 0.0)
+    column = fc.numeric_column("x", normalizer_fn=found)
+    made = tensors([column], {"x": x[:, None]})[:, 0]
+    np.testing.assert_allclose(made, z / np.sqrt(1 + (z / 3) ** 2), rtol=1e-5)
+    assert abs(made).max() <= 3.0
+    assert eval(found.source, {"tf": tf}) == found  # noqa: S307
+
+
 def test_arrow_backed_frames() -> None:
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame(

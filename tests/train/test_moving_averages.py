@@ -98,3 +98,47 @@ def test_dtypes(dtype: str) -> None:
         assert shadow is not None
         assert shadow.dtype.name == dtype
         assert session.run(shadow).tolist() == [2.0, 1.0]
+
+
+def averaged_line(features: Any, labels: Any, mode: str) -> Any:
+    """A model whose averages are what is evaluated, predicts and is exported."""
+    logits = tf.layers.dense(features["x"], 1, name="line")
+    average = ExponentialMovingAverage(0.9)
+
+    def train_op(loss: Any) -> Any:
+        step = tf.train.AdamWOptimizer(0.3).minimize(loss, tf.train.get_global_step())
+        with tf.control_dependencies([step]):
+            return average.apply()
+
+    head = tf.estimator.RegressionHead()
+    spec = head.create_estimator_spec(
+        features, mode, logits=logits, labels=labels, train_op_fn=train_op
+    )
+    if mode == tf.estimator.ModeKeys.TRAIN:
+        return spec
+    saver = tf.train.Saver(average.variables_to_restore())
+    return spec._replace(scaffold=tf.train.Scaffold(saver=saver))
+
+
+def test_averages_are_evaluated_and_exported(tmp_path: Path) -> None:
+    x = np.linspace(-1, 1, 16, dtype=np.float32)[:, None]
+    estimator = tf.estimator.Estimator(averaged_line, tmp_path / "model")
+
+    def rows() -> Any:
+        return tf.data.Dataset.from_tensor_slices(({"x": x}, 2 * x)).batch(16)
+
+    def receive() -> Any:
+        given = {"x": tf.placeholder(tf.float32, [None, 1], name="x")}
+        return tf.estimator.export.ServingInputReceiver(given, given)
+
+    estimator.train(lambda: rows().repeat(5))
+    raw, averages = (
+        x * estimator.get_variable_value(f"line/kernel{suffix}")
+        + estimator.get_variable_value(f"line/bias{suffix}")
+        for suffix in ("", "/ExponentialMovingAverage")
+    )
+    assert abs(raw - averages).max() > 0.1
+    loss = estimator.evaluate(rows)["loss"]
+    assert loss == pytest.approx(np.square(averages - 2 * x).mean(), rel=1e-5)
+    predictor = tf.load_predictor(estimator.export_saved_model(tmp_path / "export", receive))
+    np.testing.assert_allclose(predictor({"x": x})["predictions"], averages, rtol=1e-5, atol=1e-6)

@@ -256,7 +256,7 @@ def test_sparse_step_allocates_nothing_of_table_size(rule: UpdateRule) -> None:
     elif rule.sparse_rows == "added":
         assert large == ["scatter-add"]
     else:
-        adams = {"Adam", "AdamWithAmsgrad", "Nadam", "NesterovAdam"}
+        adams = {"Adam", "AdamW", "AdamWithAmsgrad", "Nadam", "NesterovAdam"}
         assert rule.name in adams | {"KerasRMSProp", "KerasCenteredRMSProp", "AddSign", "PowerSign"}
         assert len(large) > changed
 

@@ -47,6 +47,30 @@ def test_errors_match_tensorflow(name: str) -> None:
     assert found["first_line"].startswith(expected["first_line"].rstrip("."))
 
 
+def rates_of(schedule: Any, steps: Any) -> Any:
+    with tf.Graph().as_default(), tf.Session() as session:
+        step = tf.placeholder(tf.int64, [])
+        run = session.make_callable(schedule(step), [step])
+        return np.array([run(each) for each in steps])
+
+
+@pytest.mark.parametrize("cycles", [1, 4])
+def test_coslog_decay_is_that_of_realmlp(cycles: int) -> None:
+    steps = np.arange(0, 121, 7)
+    found = rates_of(lambda step: tf.train.coslog_decay(0.5, step, 100, cycles), steps)
+    t = np.minimum(steps / 100, 1)
+    expected = 0.5 * 0.5 * (1 - np.cos(2 * np.pi * np.log2(1 + (2**cycles - 1) * t)))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_flat_cosine_decay_is_flat_then_half_cosine() -> None:
+    steps = np.arange(0, 121, 7)
+    found = rates_of(lambda step: tf.train.flat_cosine_decay(0.5, step, 100, 0.3), steps)
+    t = np.minimum(steps / 100, 1)
+    expected = 0.5 * np.where(t < 0.3, 1, 0.5 * (1 + np.cos(np.pi * (t - 0.3) / 0.7)))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def test_noise_has_requested_variance() -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         graph.seed = 3

@@ -118,6 +118,34 @@ def adam(
     return w - step * m / (jnp.sqrt(v) + epsilon), m, v
 
 
+@update_rule(
+    "AdamW",
+    sparse_rows="every",
+    example=(
+        {**adam.example[0], "weight_decay": 0.5},
+        ((0.7908377, -2.0211927), *adam.example[1][1:]),  # 0.05 w less than Adam's
+    ),
+)
+def adam_w(
+    w: Any,
+    g: Any,
+    m: Any,
+    v: Any,
+    *,
+    beta1_power: Any,
+    beta2_power: Any,
+    learning_rate: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    weight_decay: Any,
+) -> Any:
+    powers = {"beta1_power": beta1_power, "beta2_power": beta2_power}
+    rest = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+    moved, m, v = adam.kernel(w, g, m, v, **powers, **rest)
+    return moved - learning_rate * weight_decay * w, m, v
+
+
 lazy_adam = update_rule("LazyAdam", slots=adam.slots, example=adam.example)(adam.kernel)
 
 

@@ -77,12 +77,16 @@ class RuleOptimizer(Optimizer):
             return convert_to_tensor(value, float32, name)
         return convert_to_tensor(value)
 
+    def _tensors_of(self, var: Variable) -> Mapping[str, Tensor]:
+        """The hyperparameters of a variable: the same for all by default."""
+        return self._tensors
+
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
-        return apply_rule(self._rule, self, self._tensors, var, grad)
+        return apply_rule(self._rule, self, self._tensors_of(var), var, grad)
 
     @takes_repeated_rows
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
-        return apply_rule(self._rule, self, self._tensors, var, grad)
+        return apply_rule(self._rule, self, self._tensors_of(var), var, grad)
 
 
 def apply_rule(

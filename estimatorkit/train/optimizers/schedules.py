@@ -244,6 +244,59 @@ def cosine_decay_restarts(
         return elementwise.multiply(rate, (1.0 - least) * cosine + least, name=scope)
 
 
+def coslog_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    cycles: Any = 4,
+    name: str | None = None,
+) -> Tensor:
+    """Cycles of a rate that rises from 0 and falls to 0, each twice as long as the one before.
+
+    The rate is learning_rate * (1 - cos(2 pi log2(1 + (2^cycles - 1) t))) / 2, where t =
+    global_step / decay_steps, at most 1. Not in TensorFlow; RealMLP's (Holzmueller et al. 2024,
+    arXiv:2407.04491). The other arguments, result and errors are those of `exponential_decay`.
+
+    Args:
+        learning_rate: the greatest rate.
+        decay_steps: the number of steps of all cycles.
+        cycles: their number.
+        name: the name scope; 'CoslogDecay' by default.
+    """
+    _check_step(global_step, "coslog_decay")
+    with get_default_graph().name_scope(name or "CoslogDecay"):
+        rate, step, steps, number = _scalars(learning_rate, global_step, decay_steps, cycles)
+        done = elementwise.minimum(step, steps) / steps
+        longer = elementwise.pow(elementwise.cast(2.0, rate.dtype), number) - 1.0
+        begun = elementwise.log(1.0 + longer * done) / math.log(2.0)
+        return rate * (1.0 - _half_cosine(2.0 * begun))
+
+
+def flat_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    flat: Any = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """A constant rate, then cosine decay to 0 in half a period.
+
+    Not in TensorFlow; RealMLP's for weight decay and dropout (Holzmueller et al. 2024,
+    arXiv:2407.04491). The other arguments, result and errors are those of `exponential_decay`.
+
+    Args:
+        learning_rate: the first rate, or another number that decays so.
+        decay_steps: the number of steps until the rate is 0.
+        flat: the share of these before the decay, less than 1.
+        name: the name scope; 'FlatCosineDecay' by default.
+    """
+    _check_step(global_step, "flat_cosine_decay")
+    with get_default_graph().name_scope(name or "FlatCosineDecay"):
+        rate, step, steps, start = _scalars(learning_rate, global_step, decay_steps, flat)
+        done = elementwise.minimum(step, steps) / steps
+        return rate * _half_cosine(elementwise.maximum(done - start, 0.0) / (1.0 - start))
+
+
 def linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,
