@@ -117,7 +117,11 @@ class MemberDense(ConfiguredLayer):
             x = inputs if of_members else array.expand_dims(inputs, 1)
             outputs = linalg.matmul(x * self.input_scale, self.kernel)
         else:
-            outputs = einsum(f"b{'m' * of_members}n,mnu->bmu", inputs, self.kernel)
+            # One product for each: half the time of one with members as a batch axis on CPUs, which
+            # transposes inputs and outputs.
+            each = array.unstack(self.kernel.value())
+            of_each = array.unstack(inputs, axis=1) if of_members else [inputs] * self.members
+            outputs = array.stack([linalg.matmul(x, w) for x, w in zip(of_each, each)], 1)
         if self._gain != 1.0:
             outputs = outputs * self._gain
         if self.shared:
