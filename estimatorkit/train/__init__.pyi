@@ -1,7 +1,7 @@
+from estimatorkit.train.optimizers.adam_w import AdamWOptimizer as AdamWOptimizer
 from estimatorkit.train.optimizers.optimizers import (
     AdadeltaOptimizer as AdadeltaOptimizer, AdagradDAOptimizer as AdagradDAOptimizer,
     AdagradOptimizer as AdagradOptimizer, AdamOptimizer as AdamOptimizer,
-    AdamWOptimizer as AdamWOptimizer,
     FtrlOptimizer as FtrlOptimizer, GradientDescentOptimizer as GradientDescentOptimizer,
     LazyAdamOptimizer as LazyAdamOptimizer,
     MomentumOptimizer as MomentumOptimizer, ProximalAdagradOptimizer as ProximalAdagradOptimizer,
