@@ -31,6 +31,7 @@ from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.feature_column import numeric_column
+from estimatorkit.premade import tabular
 from estimatorkit.storage.checkpoint import read_checkpoint, write_checkpoint
 
 ARRAY = "x"
@@ -40,6 +41,7 @@ WEIGHT = "sample_weight"
 """The key of the feature with the weights of rows."""
 
 HIDDEN_UNITS = {"hidden_units": (64, 32), "dnn_hidden_units": (64, 32)}
+"""The default of arguments for which an estimator has none."""
 OFFERED = (
     "columns",
     "feature_columns",
@@ -49,9 +51,19 @@ OFFERED = (
     "label_dimension",
     "label_vocabulary",
     "weight_column",
+    "train_steps",
     "model_dir",
     "config",
 )
+# What is done if a parameter is None, by estimator.
+_SETTINGS: dict[str, Any] = {"epochs": 30, "batch_size": 32, "validation_fraction": 0.0}
+_SETTINGS_OF_TABLES = {
+    "epochs": tabular.EPOCHS,
+    "batch_size": tabular.BATCH_SIZE,
+    "validation_fraction": 0.15,
+    "patience": tabular.EPOCHS,
+}
+
 # All predictions are made in batches of this many rows, the last one filled up: one compilation,
 # and a row's prediction does not depend on how many others there are, to the last bit.
 _ROWS = 256
@@ -104,10 +116,10 @@ class Wrapper(Parameters):
     def _set(
         self,
         feature_columns: Any = None,
-        epochs: int = 30,
+        epochs: int | None = None,
         steps: int | None = None,
-        batch_size: int = 32,
-        validation_fraction: float = 0.0,
+        batch_size: int | None = None,
+        validation_fraction: float | None = None,
         patience: int | None = None,
         standardize: bool = True,
         model_dir: str | os.PathLike[str] | None = None,
@@ -129,6 +141,15 @@ class Wrapper(Parameters):
             setattr(self, name, value)
 
     # -- the estimator inside
+
+    def _setting(self, name: str) -> Any:
+        """A parameter, or where it is None what suits the estimator."""
+        given = getattr(self, name)
+        if given is not None:
+            return given
+        maker = self._maker()
+        of_tables = isinstance(maker, type) and issubclass(maker, tabular.TabularEstimator)
+        return (_SETTINGS_OF_TABLES if of_tables else _SETTINGS).get(name)
 
     @property
     def estimator_(self) -> Estimator:
@@ -170,7 +191,7 @@ class Wrapper(Parameters):
             tf_random_seed=self._seed,
             save_summary_steps=None,
             save_checkpoints_steps=2**31,  # the first step and the last are saved
-            keep_checkpoint_max=(self.patience or 0) + 2,
+            keep_checkpoint_max=(self._setting("patience") or 0) + 2,
             log_step_count_steps=100 if self.verbose else None,
         )
         linear_only = getattr(maker, "__name__", "").startswith("Linear")
@@ -180,10 +201,13 @@ class Wrapper(Parameters):
             "linear_feature_columns": self._wide,
             "dnn_feature_columns": self.columns_,
             "weight_column": WEIGHT,
+            "train_steps": self._planned_steps,
             "config": config,
             **self._label_arguments(),
         }
-        arguments = {name: value for name, value in HIDDEN_UNITS.items() if name in taken}
+        arguments = {
+            name: value for name, value in HIDDEN_UNITS.items() if needs(taken.get(name))
+        }
         arguments |= {name: value for name, value in offered.items() if name in taken}
         for name, value in self._arguments().items():
             if name not in taken and not _takes_any(maker):
@@ -281,8 +305,8 @@ class Wrapper(Parameters):
         table, labels, weights = self._opened(X, y, sample_weight, reset=True)
         kept = self._validation(table, labels, weights)
         table, labels, weights = kept[0]
-        self._begin(table)
-        self._train(table, labels, weights, self.epochs, kept[1])
+        self._begin(table, self._steps(len(labels), self._setting("epochs")))
+        self._train(table, labels, weights, self._setting("epochs"), kept[1])
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
@@ -305,27 +329,32 @@ class Wrapper(Parameters):
 
     def _check_settings(self) -> None:
         for name in ("epochs", "batch_size", "steps", "patience"):
-            value = getattr(self, name)
+            value = self._setting(name)
             optional = name in ("steps", "patience")
             if not (optional and value is None) and (not hasattr(value, "__index__") or value < 1):
                 raise value_error(
                     f"{name} is not a positive int", expected=">= 1", received=repr(value)
                 )
-        if not 0 <= self.validation_fraction < 1:
+        held_out = self._setting("validation_fraction")
+        if not 0 <= held_out < 1:
             raise value_error(
                 "validation_fraction is out of range",
                 expected="0 <= validation_fraction < 1",
-                received=repr(self.validation_fraction),
+                received=repr(held_out),
             )
-        if self.patience is not None and (self.validation_fraction == 0 or self.steps is not None):
+        if self.patience is not None and (held_out == 0 or self.steps is not None):
             raise value_error(
                 "patience needs a validation set, and epochs instead of steps",
                 expected="validation_fraction > 0, and no steps",
-                received=f"validation_fraction={self.validation_fraction}, steps={self.steps}",
+                received=f"validation_fraction={held_out}, steps={self.steps}",
             )
 
-    def _begin(self, table: Any) -> None:
-        """A new model, in a folder of its own."""
+    def _steps(self, rows: int, epochs: int) -> int:
+        return self.steps or math.ceil(rows * epochs / self._setting("batch_size"))
+
+    def _begin(self, table: Any, steps: int | None = None) -> None:
+        """A new model, in a folder of its own; `steps` are those of the whole training."""
+        self._planned_steps = steps
         self._learn_columns(table)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._model = _Model(self._made, self.model_dir)
@@ -336,11 +365,12 @@ class Wrapper(Parameters):
         return hasattr(self, "_model") and self._model.checkpoint is not None
 
     def _validation(self, *arrays: Any) -> tuple[Any, Any]:
-        if not self.validation_fraction:
+        held_out = self._setting("validation_fraction")
+        if not held_out:
             return arrays, None
         split = train_test_split(
             *arrays,
-            test_size=self.validation_fraction,
+            test_size=held_out,
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
             stratify=arrays[1] if isinstance(self, Classes) else None,
         )
@@ -357,8 +387,8 @@ class Wrapper(Parameters):
     ) -> None:
         rows, model = len(labels), self._model
         data = self._dataset(table, labels, weights)
-        shuffled = data.shuffle(rows, seed=self._seed).repeat().batch(self.batch_size)
-        steps = self.steps or math.ceil(rows * epochs / self.batch_size)
+        shuffled = data.shuffle(rows, seed=self._seed).repeat().batch(self._setting("batch_size"))
+        steps = self._steps(rows, epochs)
         with quiet(not self.verbose):
             if validation is None:
                 model.estimator.train(lambda: shuffled, steps=steps)
@@ -372,7 +402,7 @@ class Wrapper(Parameters):
         """Trains epoch by epoch; the model of the epoch with the smallest loss stays."""
         estimator, best = self._model.estimator, math.nan
         monitor = MetricMonitor("loss", "min")  # to which NaN is worse than any number
-        rounds = 1 if self.steps else epochs
+        rounds, patience = 1 if self.steps else epochs, self._setting("patience")
         for number in range(1, rounds + 1):
             estimator.train(lambda: data, max_steps=math.ceil(steps * number / rounds))
             metrics = estimator.evaluate(lambda: held_out)
@@ -381,9 +411,9 @@ class Wrapper(Parameters):
             if number == 1 or monitor.is_better(loss, best):
                 best, self.best_epoch_ = loss, number
                 self._model.trained(estimator.latest_checkpoint())
-            elif self.patience is not None and number - self.best_epoch_ >= self.patience:
+            elif patience is not None and number - self.best_epoch_ >= patience:
                 break
-            elif self.patience is None:
+            elif patience is None:
                 self._model.trained(estimator.latest_checkpoint())
 
     # -- predicting
@@ -413,6 +443,11 @@ class Wrapper(Parameters):
             self._model = _Model(self._made, None)
             folder = self._model.estimator.model_dir
             self._model.trained(os.fspath(write_checkpoint(folder, name, tensors, more)))
+
+
+def needs(parameter: inspect.Parameter | None) -> bool:
+    """Whether there is a parameter without a default."""
+    return parameter is not None and parameter.default in (parameter.empty, None)
 
 
 def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

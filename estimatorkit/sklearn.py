@@ -21,22 +21,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit._sklearn_base import Classes, Numbers, probabilities
-from estimatorkit._sklearn_wrapper import HIDDEN_UNITS, OFFERED, Wrapper, parameters_of
+from estimatorkit._sklearn_wrapper import HIDDEN_UNITS, OFFERED, Wrapper, needs, parameters_of
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.lazy import listing
-from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear
+from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear, tabular
 
 _CLASSIFIERS: dict[str, Callable[..., Estimator]] = {
     "BaselineClassifier": baseline.BaselineClassifier,
     "DNNClassifier": dnn.DNNClassifier,
     "DNNLinearCombinedClassifier": dnn_linear_combined.DNNLinearCombinedClassifier,
     "LinearClassifier": linear.LinearClassifier,
+    "TabularClassifier": tabular.TabularClassifier,
 }
 _REGRESSORS: dict[str, Callable[..., Estimator]] = {
     "BaselineRegressor": baseline.BaselineRegressor,
     "DNNLinearCombinedRegressor": dnn_linear_combined.DNNLinearCombinedRegressor,
     "DNNRegressor": dnn.DNNRegressor,
     "LinearRegressor": linear.LinearRegressor,
+    "TabularRegressor": tabular.TabularRegressor,
 }
 
 
@@ -44,22 +46,22 @@ class SKClassifier(Classes, Wrapper):
     """A classifier with scikit-learn's interface.
 
     Args:
-        estimator: 'DNNClassifier' (default), 'LinearClassifier', 'DNNLinearCombinedClassifier' or
-            'BaselineClassifier'; or a function that returns an estimator. It is called with those
+        estimator: 'DNNClassifier' (default), 'LinearClassifier', 'DNNLinearCombinedClassifier',
+            'TabularClassifier' or 'BaselineClassifier'; or a function that returns an estimator. It is called with those
             of the following that it accepts: `columns` (or `feature_columns`), `n_classes`,
             `label_vocabulary`, `weight_column`, `config`, and the `arguments`. The estimator's
             predictions must include 'probabilities', or 'predictions' for regressors.
         feature_columns: the feature columns, or a result of `feature_columns.infer`; by default
             inferred from a DataFrame. An array becomes a single feature 'x', float32 `(rows,
             features)`.
-        epochs: the number of passes over the rows; 30 by default.
+        epochs: the number of passes over the rows. None (default) for 30, 60 of tabular estimators.
         steps: the number of steps to train, instead of `epochs`.
-        batch_size: rows per step; 32 by default.
+        batch_size: rows per step. None (default) for 32, 256 of tabular estimators.
         validation_fraction: the fraction of the rows that is held out to measure the loss after
-            each epoch (`history_`); 0 by default.
+            each epoch (`history_`). None (default) for 0, 0.15 of tabular estimators.
         patience: the number of epochs without a smaller validation loss after which training stops
             and the best epoch's model is kept. None (default) trains all epochs and keeps the last
-            model.
+            model, the best of tabular estimators.
         standardize: whether to scale the columns of an array to mean 0 and standard deviation 1, if
             no `feature_columns` are given; True by default.
         model_dir: the folder where each `fit` stores its model, in a new folder `fit-...`; None
@@ -167,7 +169,10 @@ def _named(name: str, base: type[Any], maker: Callable[..., Estimator]) -> Any:
         self._set(**(_defaults | parameters))
 
     own = [
-        each.replace(kind=each.KEYWORD_ONLY, default=HIDDEN_UNITS.get(each.name, each.default))
+        each.replace(
+            kind=each.KEYWORD_ONLY,
+            default=HIDDEN_UNITS.get(each.name, each.default) if needs(each) else each.default,
+        )
         for each in inspect.signature(maker).parameters.values()
         if each.name not in OFFERED
     ]
@@ -204,6 +209,12 @@ SKDNNLinearCombinedRegressor: type[SKRegressor] = _named(
 SKLinearRegressor: type[SKRegressor] = _named(
     "LinearRegressor", SKRegressor, linear.LinearRegressor
 )
+SKTabularClassifier: type[SKClassifier] = _named(
+    "TabularClassifier", SKClassifier, tabular.TabularClassifier
+)
+SKTabularRegressor: type[SKRegressor] = _named(
+    "TabularRegressor", SKRegressor, tabular.TabularRegressor
+)
 
 __dir__ = listing(__name__)
 __all__: Sequence[str] = [
@@ -217,4 +228,6 @@ __all__: Sequence[str] = [
     "SKDNNLinearCombinedRegressor",
     "SKLinearClassifier",
     "SKLinearRegressor",
+    "SKTabularClassifier",
+    "SKTabularRegressor",
 ]

@@ -40,10 +40,14 @@ from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook
 from estimatorkit.train.optimizers.optimizer import Optimizer
-from estimatorkit.train.optimizers.optimizers import AdamWOptimizer
+from estimatorkit.train.optimizers.adam_w import AdamWOptimizer
 from estimatorkit.train.optimizers.schedules import coslog_decay
 
 Columns = FeatureColumn | Iterable[FeatureColumn]
+
+BATCH_SIZE = 256
+EPOCHS = 60
+"""What these estimators are trained with where nothing else is said."""
 
 HIDDEN_UNITS = (128, 128, 128)
 MEMBERS = 4
