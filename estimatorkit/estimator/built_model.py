@@ -323,12 +323,14 @@ class ModelStore:
         model = self._take(key) if may_reuse else None
         if model is None:
             model = build()
+        own = (*model.hooks, *model.chief_hooks)
+        may_keep = may_reuse and model.reusable and not any(each.serves_one_training for each in own)
         kept = False
         try:
             yield model
-            kept = may_reuse and model.reusable and not (model.hooks or model.chief_hooks)
+            kept = may_keep
         except GeneratorExit:
-            kept = may_reuse and model.reusable and not (model.hooks or model.chief_hooks)
+            kept = may_keep
             raise
         finally:
             try:

@@ -227,6 +227,8 @@ class MeasureTable(SessionRunHook):
         labels: `(batch, units)`, or None.
     """
 
+    serves_one_training = False
+
     def __init__(self, statistics: TableStatistics, numbers: Tensor, labels: Tensor | None) -> None:
         self._statistics = statistics
         self._fetched = [numbers] if labels is None else [numbers, labels]

