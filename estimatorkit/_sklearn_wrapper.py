@@ -58,10 +58,10 @@ OFFERED = (
 # What is done if a parameter is None, by estimator.
 _SETTINGS: dict[str, Any] = {"epochs": 30, "batch_size": 32, "validation_fraction": 0.0}
 _SETTINGS_OF_TABLES = {
-    "epochs": tabular.EPOCHS,
+    "epochs": tabular.usual_epochs,
     "batch_size": tabular.BATCH_SIZE,
     "validation_fraction": 0.15,
-    "patience": tabular.EPOCHS,
+    "patience": 64,
 }
 
 # All predictions are made in batches of this many rows, the last one filled up: one compilation,
@@ -305,8 +305,11 @@ class Wrapper(Parameters):
         table, labels, weights = self._opened(X, y, sample_weight, reset=True)
         kept = self._validation(table, labels, weights)
         table, labels, weights = kept[0]
-        self._begin(table, self._steps(len(labels), self._setting("epochs")))
-        self._train(table, labels, weights, self._setting("epochs"), kept[1])
+        epochs = self._setting("epochs")
+        if callable(epochs):
+            epochs = epochs(len(labels))
+        self._begin(table, self._steps(len(labels), epochs))
+        self._train(table, labels, weights, epochs, kept[1])
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
@@ -329,9 +332,8 @@ class Wrapper(Parameters):
 
     def _check_settings(self) -> None:
         for name in ("epochs", "batch_size", "steps", "patience"):
-            value = self._setting(name)
-            optional = name in ("steps", "patience")
-            if not (optional and value is None) and (not hasattr(value, "__index__") or value < 1):
+            value = getattr(self, name)
+            if value is not None and (not hasattr(value, "__index__") or value < 1):
                 raise value_error(
                     f"{name} is not a positive int", expected=">= 1", received=repr(value)
                 )

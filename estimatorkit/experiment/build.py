@@ -204,6 +204,8 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
             given[name] = ek.estimator.WarmStartSettings(**dict(value))
         else:
             given[name] = list(value) if isinstance(value, tuple) else value
+    if rows is not None and "train_steps" in given:
+        given["train_steps"] = given["train_steps"] or end
     if experiment.train.class_weights is not None:
         given["weight_column"] = CLASS_WEIGHT
     if experiment.estimator.type == "KMeans":

@@ -246,6 +246,17 @@ class Network(Supervised):
     activation: Activation = "relu"
 
 
+class Tabular(Supervised):
+    """The common arguments of networks for tables."""
+
+    columns = {"features": ("feature_columns", True)}  # noqa: RUF012
+
+    train_steps: Annotated[
+        Count | None,
+        Field(description="steps of the learning rate's schedule; null: the whole training"),
+    ] = None
+
+
 class Linear(Supervised):
     """The common arguments of linear models."""
 
@@ -386,6 +397,8 @@ ESTIMATORS = Kinds(
     {
         "DNNClassifier": ("estimator:DNNClassifier", Classifier, Network),
         "DNNRegressor": ("estimator:DNNRegressor", Regressor, Network),
+        "TabularClassifier": ("estimator:TabularClassifier", Classifier, Tabular),
+        "TabularRegressor": ("estimator:TabularRegressor", Regressor, Tabular),
         "LinearClassifier": ("estimator:LinearClassifier", Classifier, Linear),
         "LinearRegressor": ("estimator:LinearRegressor", Regressor, Linear),
         "DNNLinearCombinedClassifier": (

@@ -15,14 +15,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import Variable
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.feature_column import FeatureColumn
-from estimatorkit.ops.array import array
+from estimatorkit.ops.array import array, indexing
 from estimatorkit.ops.array.rearrange import repeat
+from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.dnn import check_dropout, checked_units
@@ -46,8 +50,9 @@ from estimatorkit.train.optimizers.schedules import coslog_decay
 Columns = FeatureColumn | Iterable[FeatureColumn]
 
 BATCH_SIZE = 256
-EPOCHS = 60
-"""What these estimators are trained with where nothing else is said."""
+"""The rows of a step where nothing else is said."""
+
+_STEPS, _LEAST_EPOCHS, _MOST_EPOCHS = 5000, 40, 256
 
 HIDDEN_UNITS = (128, 128, 128)
 MEMBERS = 4
@@ -57,8 +62,15 @@ WEIGHT_DECAY = 0.02
 SCOPE = "tabular"
 """The scope of all variables."""
 
+
+def usual_epochs(rows: int) -> int:
+    """How often so many rows are seen where nothing else is said: about 5,000 steps, and at least
+    40 and at most 256 epochs (RealMLP's number).
+    """
+    return min(_MOST_EPOCHS, max(_LEAST_EPOCHS, _STEPS * BATCH_SIZE // max(rows, 1)))
+
 def _model_fn(
-    head: Head, columns: TableColumns, settings: NetworkSettings, optimizer: Callable[[], Optimizer]
+    head: Head, columns: TableColumns, settings: NetworkSettings, schedule: _Schedule
 ) -> Callable[..., EstimatorSpec]:
     units = head.logits_dimension
     scaled = isinstance(head, RegressionHead) and head.is_least_squares
@@ -72,16 +84,18 @@ def _model_fn(
         if not training:
             averaged = head.average_logits(statistics.in_label_units(logits))
             return head.create_estimator_spec(features, mode, averaged, labels)
+        steps = Variable(np.float32(0.0), name=f"{SCOPE}/train_steps", trainable=False)
         measured = checked_labels(labels, inputs.raw, units) if scaled else None
+        given = labels if measured is None else statistics.standardized(measured)
         spec = head.create_estimator_spec(
             _of_each_member(features, settings.members),
             mode,
             array.reshape(logits, [-1, units]),
-            _of_each_member(labels if measured is None else statistics.standardized(measured), settings.members),
-            optimizer(),
+            _of_each_member(given, settings.members),
+            schedule.optimizer(steps),
         )
-        measure = MeasureTable(statistics, inputs.raw, measured)
-        return spec._replace(training_hooks=(*spec.training_hooks, measure))
+        hooks = [MeasureTable(statistics, inputs.raw, measured), _LoadSteps(schedule, steps)]
+        return spec._replace(training_hooks=(*spec.training_hooks, *hooks))
 
     return model_fn
 
@@ -99,24 +113,65 @@ class _Schedule:
 
     Attributes:
         learning_rate, weight_decay: see `TabularClassifier`.
-        steps: those of the whole training; None: not known.
+        steps: those of the whole training; 0: not known.
     """
 
     learning_rate: float
     weight_decay: float
-    steps: int | None
+    steps: int
 
-    def optimizer(self) -> Optimizer:
-        """AdamW with RealMLP's rates for each kind of variable."""
-        step = get_or_create_global_step()
-        rate: Any = 0.5 * self.learning_rate
-        if self.steps is not None:
-            rate = coslog_decay(self.learning_rate, step, self.steps)
+    def optimizer(self, steps: Variable) -> Optimizer:
+        """AdamW with RealMLP's rates for each kind of variable; `steps` is a float32 scalar."""
+        known = elementwise.maximum(steps, 1.0)
+        rate = indexing.where(
+            steps > 0.0,
+            coslog_decay(self.learning_rate, get_or_create_global_step(), known),
+            0.5 * self.learning_rate,
+        )
         decay = self.weight_decay
         return AdamWOptimizer(rate, beta2=0.95, weight_decay=decay, factors=RATE_FACTORS)
 
 
-class TabularEstimator(Estimator):
+class _LoadSteps(SessionRunHook):
+    """Tells a model, which may serve several trainings, how long this one is."""
+
+    serves_one_training = False
+
+    def __init__(self, schedule: _Schedule, steps: Variable) -> None:
+        self._schedule, self._steps = schedule, steps
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Sets the variable."""
+        self._steps.load(np.float32(self._schedule.steps), session)
+
+
+class _Scheduled(Estimator):
+    """An estimator whose learning rate's schedule ends with the last step of its training."""
+
+    _schedule: _Schedule
+    _train_steps: int | None
+
+    def train(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Sequence[SessionRunHook] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Sequence[CheckpointSaverListener] | None = None,
+    ) -> Estimator:
+        """See `Estimator.train`; the learning rate's schedule ends with the last step, unless
+        `train_steps` was given.
+        """
+        if self._train_steps is None:
+            self._schedule.steps = max_steps or (steps + self._steps_done() if steps else 0)
+        return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
+
+    def _steps_done(self) -> int:
+        checkpoint = self.latest_checkpoint()
+        return 0 if checkpoint is None else int(self.get_variable_value("global_step"))
+
+
+class TabularEstimator(_Scheduled):
     """A network for tables under a head; see `TabularClassifier`.
 
     Args:
@@ -150,32 +205,13 @@ class TabularEstimator(Estimator):
             raise value_error("members must be positive", expected=">= 1", received=members)
         settings = NetworkSettings(checked_units(hidden_units), members, activation, dropout or 0.0)
         self._train_steps = train_steps
-        self._schedule = _Schedule(learning_rate, weight_decay, train_steps)
+        self._schedule = _Schedule(learning_rate, weight_decay, train_steps or 0)
         super().__init__(
-            _model_fn(head, TableColumns.of(feature_columns), settings, self._schedule.optimizer),
+            _model_fn(head, TableColumns.of(feature_columns), settings, self._schedule),
             model_dir=model_dir,
             config=config,
             warm_start_from=warm_start_from,
         )
-
-    def train(
-        self,
-        input_fn: Callable[..., Any],
-        hooks: Sequence[SessionRunHook] | None = None,
-        steps: int | None = None,
-        max_steps: int | None = None,
-        saving_listeners: Sequence[CheckpointSaverListener] | None = None,
-    ) -> Estimator:
-        """See `Estimator.train`; the learning rate's schedule ends with the last step, unless
-        `train_steps` was given.
-        """
-        if self._train_steps is None:
-            self._schedule.steps = max_steps or (steps and steps + self._steps_done())
-        return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
-
-    def _steps_done(self) -> int:
-        checkpoint = self.latest_checkpoint()
-        return 0 if checkpoint is None else int(self.get_variable_value("global_step"))
 
 
 class TabularClassifier(TabularEstimator):
