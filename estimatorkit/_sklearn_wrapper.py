@@ -154,6 +154,10 @@ class Wrapper(Parameters):
             )
         return self._known[self.estimator]
 
+    @property
+    def _reads_once(self) -> bool:
+        return getattr(self._maker(), "reads_once", False)
+
     def _more_parameters(self) -> set[str]:
         return set(parameters_of(self._maker())) - set(OFFERED)
 
@@ -173,7 +177,7 @@ class Wrapper(Parameters):
             keep_checkpoint_max=(self.patience or 0) + 2,
             log_step_count_steps=100 if self.verbose else None,
         )
-        linear_only = getattr(maker, "__name__", "").startswith("Linear")
+        linear_only = getattr(maker, "__name__", "").startswith(("BoostedTrees", "Linear"))
         offered = {
             "columns": self.columns_,
             "feature_columns": self._wide if linear_only else self.columns_,
@@ -297,6 +301,13 @@ class Wrapper(Parameters):
         """
         self._check_settings()
         first = not self.__sklearn_is_fitted__()
+        if self._reads_once and not first:
+            raise value_error(
+                f"{getattr(self.estimator, '__name__', self.estimator)} does not train on",
+                expected="one call of partial_fit",
+                received="a fitted model",
+                hint="call fit with all rows",
+            )
         table, labels, weights = self._opened(X, y, sample_weight, reset=first, classes=classes)
         if first:
             self._begin(table)
@@ -356,6 +367,7 @@ class Wrapper(Parameters):
         self, table: Any, labels: NDArray[Any], weights: NDArray[Any], epochs: int, validation: Any
     ) -> None:
         rows, model = len(labels), self._model
+        epochs = 1 if self._reads_once else epochs
         data = self._dataset(table, labels, weights)
         shuffled = data.shuffle(rows, seed=self._seed).repeat().batch(self.batch_size)
         steps = self.steps or math.ceil(rows * epochs / self.batch_size)

@@ -24,16 +24,18 @@ from estimatorkit._sklearn_base import Classes, Numbers, probabilities
 from estimatorkit._sklearn_wrapper import HIDDEN_UNITS, OFFERED, Wrapper, parameters_of
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.lazy import listing
-from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear
+from estimatorkit.premade import baseline, boosted_trees, dnn, dnn_linear_combined, linear
 
 _CLASSIFIERS: dict[str, Callable[..., Estimator]] = {
     "BaselineClassifier": baseline.BaselineClassifier,
+    "BoostedTreesClassifier": boosted_trees.BoostedTreesClassifier,
     "DNNClassifier": dnn.DNNClassifier,
     "DNNLinearCombinedClassifier": dnn_linear_combined.DNNLinearCombinedClassifier,
     "LinearClassifier": linear.LinearClassifier,
 }
 _REGRESSORS: dict[str, Callable[..., Estimator]] = {
     "BaselineRegressor": baseline.BaselineRegressor,
+    "BoostedTreesRegressor": boosted_trees.BoostedTreesRegressor,
     "DNNLinearCombinedRegressor": dnn_linear_combined.DNNLinearCombinedRegressor,
     "DNNRegressor": dnn.DNNRegressor,
     "LinearRegressor": linear.LinearRegressor,
@@ -44,15 +46,15 @@ class SKClassifier(Classes, Wrapper):
     """A classifier with scikit-learn's interface.
 
     Args:
-        estimator: 'DNNClassifier' (default), 'LinearClassifier', 'DNNLinearCombinedClassifier' or
-            'BaselineClassifier'; or a function that returns an estimator. It is called with those
-            of the following that it accepts: `columns` (or `feature_columns`), `n_classes`,
+        estimator: 'DNNClassifier' (default), 'LinearClassifier', 'DNNLinearCombinedClassifier',
+            'BoostedTreesClassifier' or 'BaselineClassifier'; or a function that returns an
+            estimator. It is called with those of the following that it accepts: `columns` (or `feature_columns`), `n_classes`,
             `label_vocabulary`, `weight_column`, `config`, and the `arguments`. The estimator's
             predictions must include 'probabilities', or 'predictions' for regressors.
         feature_columns: the feature columns, or a result of `feature_columns.infer`; by default
             inferred from a DataFrame. An array becomes a single feature 'x', float32 `(rows,
             features)`.
-        epochs: the number of passes over the rows; 30 by default.
+        epochs: the number of passes over the rows; 30 by default. Boosted trees read them once.
         steps: the number of steps to train, instead of `epochs`.
         batch_size: rows per step; 32 by default.
         validation_fraction: the fraction of the rows that is held out to measure the loss after
@@ -129,8 +131,8 @@ class SKRegressor(Numbers, Wrapper):
     Labels are not scaled: use a `TransformedTargetRegressor` for large ones.
 
     Args:
-        estimator: 'DNNRegressor' (default), 'LinearRegressor', 'DNNLinearCombinedRegressor' or
-            'BaselineRegressor'; or a function that returns an estimator (called with
+        estimator: 'DNNRegressor' (default), 'LinearRegressor', 'DNNLinearCombinedRegressor',
+            'BoostedTreesRegressor' or 'BaselineRegressor'; or a function that returns an estimator (called with
             `label_dimension` instead of `n_classes`).
         parameters: see `SKClassifier`.
     """
@@ -187,6 +189,9 @@ def _named(name: str, base: type[Any], maker: Callable[..., Estimator]) -> Any:
 SKBaselineClassifier: type[SKClassifier] = _named(
     "BaselineClassifier", SKClassifier, baseline.BaselineClassifier
 )
+SKBoostedTreesClassifier: type[SKClassifier] = _named(
+    "BoostedTreesClassifier", SKClassifier, boosted_trees.BoostedTreesClassifier
+)
 SKDNNClassifier: type[SKClassifier] = _named("DNNClassifier", SKClassifier, dnn.DNNClassifier)
 SKDNNLinearCombinedClassifier: type[SKClassifier] = _named(
     "DNNLinearCombinedClassifier", SKClassifier, dnn_linear_combined.DNNLinearCombinedClassifier
@@ -196,6 +201,9 @@ SKLinearClassifier: type[SKClassifier] = _named(
 )
 SKBaselineRegressor: type[SKRegressor] = _named(
     "BaselineRegressor", SKRegressor, baseline.BaselineRegressor
+)
+SKBoostedTreesRegressor: type[SKRegressor] = _named(
+    "BoostedTreesRegressor", SKRegressor, boosted_trees.BoostedTreesRegressor
 )
 SKDNNRegressor: type[SKRegressor] = _named("DNNRegressor", SKRegressor, dnn.DNNRegressor)
 SKDNNLinearCombinedRegressor: type[SKRegressor] = _named(
@@ -211,6 +219,8 @@ __all__: Sequence[str] = [
     "SKRegressor",
     "SKBaselineClassifier",
     "SKBaselineRegressor",
+    "SKBoostedTreesClassifier",
+    "SKBoostedTreesRegressor",
     "SKDNNClassifier",
     "SKDNNRegressor",
     "SKDNNLinearCombinedClassifier",

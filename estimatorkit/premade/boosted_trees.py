@@ -125,7 +125,7 @@ class _BoostedTrees(Estimator):
         """Says that there is a forest already; raises ValueError if it has too few trees."""
         logits = self._task.head.logits_dimension
         rounds = len(self.get_variable_value(f"{SCOPE}/root")) // logits
-        if rounds < self._growth.n_trees and not self._growth.validation_fraction:
+        if rounds < self._growth.n_trees and not self._growth.early_stopping_fraction:
             raise value_error(
                 "a forest does not grow further",
                 expected=f"n_trees={rounds}, as in {checkpoint}",
@@ -223,7 +223,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
     known = {
         "tree_complexity": (0.0, "limit the trees by max_depth or min_examples"),
         "min_node_weight": (0.0, "use min_examples: rows, not the sum of their second derivatives"),
-        "pruning_mode": ("none", "hold out rows: validation_fraction=0.1 keeps the best trees"),
+        "pruning_mode": ("none", "hold out rows: early_stopping_fraction=0.1 keeps the best trees"),
     }
     for name, (expected, hint) in known.items():
         if arguments[name] not in (expected, None):
@@ -289,7 +289,7 @@ class BoostedTreesClassifier(_BoostedTrees):
             over the batch), 'sum', or another of `losses.Reduction`, but not NONE. Not in
             TensorFlow.
         min_examples: the smallest number of rows of a leaf; 5 by default. Not in TensorFlow.
-        validation_fraction: the fraction of the rows that is held out: trees after the one with
+        early_stopping_fraction: the fraction of the rows that is held out: trees after the one with
             which their loss was smallest are left out. 0 by default. Not in TensorFlow.
 
     Raises:
@@ -319,7 +319,7 @@ class BoostedTreesClassifier(_BoostedTrees):
         *,
         loss_reduction: str = "sum_over_batch_size",
         min_examples: int = 5,
-        validation_fraction: float = 0.0,
+        early_stopping_fraction: float = 0.0,
     ) -> None:
         arguments = locals()
         head = classification_head(
@@ -340,7 +340,7 @@ class BoostedTreesRegressor(_BoostedTrees):
         label_dimension: 1, as in TensorFlow.
         n_trees, max_depth, learning_rate, l1_regularization, l2_regularization, tree_complexity,
             min_node_weight, config, center_bias, pruning_mode, quantile_sketch_epsilon,
-            train_in_memory, loss_reduction, min_examples, validation_fraction: see
+            train_in_memory, loss_reduction, min_examples, early_stopping_fraction: see
             `BoostedTreesClassifier`.
 
     Raises:
@@ -369,7 +369,7 @@ class BoostedTreesRegressor(_BoostedTrees):
         *,
         loss_reduction: str = "sum_over_batch_size",
         min_examples: int = 5,
-        validation_fraction: float = 0.0,
+        early_stopping_fraction: float = 0.0,
     ) -> None:
         arguments = locals()
         head = regression_head(label_dimension, weight_column, loss_reduction, self._version)
@@ -385,7 +385,7 @@ class BoostedTreesEstimator(_BoostedTrees):
             without a loss of its own. It has the weights.
         model_dir, n_trees, max_depth, learning_rate, l1_regularization, l2_regularization,
             tree_complexity, min_node_weight, config, center_bias, pruning_mode,
-            quantile_sketch_epsilon, min_examples, validation_fraction: see
+            quantile_sketch_epsilon, min_examples, early_stopping_fraction: see
             `BoostedTreesClassifier`.
         weight_column: None; TensorFlow ignores it.
 
@@ -413,7 +413,7 @@ class BoostedTreesEstimator(_BoostedTrees):
         quantile_sketch_epsilon: float = 0.01,
         *,
         min_examples: int = 5,
-        validation_fraction: float = 0.0,
+        early_stopping_fraction: float = 0.0,
     ) -> None:
         super().__init__(head, model_dir, config, locals())
 

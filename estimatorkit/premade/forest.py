@@ -8,6 +8,7 @@ at once, a level at a time, by gathers.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,8 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import array, indexing, joining
 from estimatorkit.ops.array.filling import range_, zeros_like
-from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.array.segment import unsorted_segment_sum
+from estimatorkit.ops.math import elementwise, reduce
 
 SCOPE = "boosted_trees"
 
@@ -151,7 +152,8 @@ def forest_logits(forest: Forest, rows: Tensor, has_categories: bool = True) -> 
             rounds = array.shape(forest.root)[0] // logits
             shape = joining.stack([rounds, logits, array.shape(rows)[0]])
             sums = array.transpose(reduce.reduce_sum(array.reshape(terms, shape), 0))
-        return sums + forest.bias
+        found: Tensor = sums + forest.bias
+        return found
 
 
 def contributions(forest: Forest, rows: Tensor, link: Any, columns: list[int]) -> Tensor:
@@ -179,7 +181,7 @@ def contributions(forest: Forest, rows: Tensor, link: Any, columns: list[int]) -
         last = link(before)
         total = array.reshape(zeros_like(rows[:, :1]) + np.zeros([count], np.float32), [-1])
         column_of = indexing.gather(np.array(columns, np.int32), forest.feature)
-        for node, after in zip(nodes, nodes[1:], strict=False):
+        for node, after in pairwise(nodes):
             # Where the node is a leaf already, nothing changes.
             moved = elementwise.not_equal(node, after)
             value = link(before + indexing.gather(forest.value, after))

@@ -1,5 +1,5 @@
-"""Fits forests with YDF (Yggdrasil Decision Forests, Guillame-Bert et al. 2023), and makes arrays of
-them.
+"""Fits forests with YDF (Yggdrasil Decision Forests, Guillame-Bert et al. 2023), and makes arrays
+of them.
 
 YDF is needed for this alone: what uses a forest has its arrays.
 """
@@ -26,7 +26,7 @@ class Growth:
 
     Attributes:
         n_trees, max_depth, learning_rate, l1_regularization, l2_regularization, min_examples,
-            validation_fraction: see `BoostedTreesClassifier`.
+            early_stopping_fraction: see `BoostedTreesClassifier`.
     """
 
     n_trees: int
@@ -35,7 +35,7 @@ class Growth:
     l1_regularization: float
     l2_regularization: float
     min_examples: int
-    validation_fraction: float
+    early_stopping_fraction: float
 
     def __post_init__(self) -> None:
         ranges = {
@@ -45,9 +45,9 @@ class Growth:
             "l1_regularization": self.l1_regularization >= 0.0,
             "l2_regularization": self.l2_regularization >= 0.0,
             "min_examples": self.min_examples >= 1,
-            "validation_fraction": 0.0 <= self.validation_fraction < 1.0,
+            "early_stopping_fraction": 0.0 <= self.early_stopping_fraction < 1.0,
         }
-        expected = {"learning_rate": "in (0, 1]", "validation_fraction": "in [0, 1)"}
+        expected = {"learning_rate": "in (0, 1]", "early_stopping_fraction": "in [0, 1)"}
         for name, is_right in ranges.items():
             if not is_right:
                 least = ">= 0" if name.endswith("regularization") else ">= 1"
@@ -110,7 +110,7 @@ def fit(
     data["label"] = labels.astype(np.int64) if classes else labels
     if weights is not None:
         data["weight"] = weights
-    held_out = growth.validation_fraction
+    held_out = growth.early_stopping_fraction
     learner = ydf.GradientBoostedTreesLearner(
         label="label",
         task=ydf.Task.CLASSIFICATION if classes else ydf.Task.REGRESSION,

@@ -74,12 +74,11 @@ ABSENT = {
     "keras.applications.VGG16": "keras.layers",
     "keras.preprocessing.image.ImageDataGenerator": "data.Dataset",
     "contrib.gan.gan_loss": "minimize",
-    "contrib.boosted_trees.proto.learner_pb2.LearnerConfig": "HistGradientBoosting",
+    "contrib.boosted_trees.proto.learner_pb2.LearnerConfig": "BoostedTreesClassifier",
     "contrib.eager.Variable": "graphs with sessions",
     "contrib.tpu.keras_to_tpu_model": "TPUEstimator",
     "contrib.learn.monitors.ValidationMonitor": "train_and_evaluate",
     "contrib.image.connected_components": "SciPy",
-    "estimator.BoostedTreesClassifier": "HistGradientBoosting",
     "contrib.cluster_resolver.TPUClusterResolver": "TF_CONFIG",
     "distribute.cluster_resolver.TPUClusterResolver": "TF_CONFIG",
 }
