@@ -48,9 +48,10 @@ class SKClassifier(Classes, Wrapper):
     Args:
         estimator: 'DNNClassifier' (default), 'LinearClassifier', 'DNNLinearCombinedClassifier',
             'BoostedTreesClassifier' or 'BaselineClassifier'; or a function that returns an
-            estimator. It is called with those of the following that it accepts: `columns` (or `feature_columns`), `n_classes`,
-            `label_vocabulary`, `weight_column`, `config`, and the `arguments`. The estimator's
-            predictions must include 'probabilities', or 'predictions' for regressors.
+            estimator. It is called with those of the following that it accepts: `columns` (or
+            `feature_columns`), `n_classes`, `label_vocabulary`, `weight_column`, `config`, and the
+            `arguments`. The estimator's predictions must include 'probabilities', or 'predictions'
+            for regressors.
         feature_columns: the feature columns, or a result of `feature_columns.infer`; by default
             inferred from a DataFrame. An array becomes a single feature 'x', float32 `(rows,
             features)`.
@@ -132,8 +133,8 @@ class SKRegressor(Numbers, Wrapper):
 
     Args:
         estimator: 'DNNRegressor' (default), 'LinearRegressor', 'DNNLinearCombinedRegressor',
-            'BoostedTreesRegressor' or 'BaselineRegressor'; or a function that returns an estimator (called with
-            `label_dimension` instead of `n_classes`).
+            'BoostedTreesRegressor' or 'BaselineRegressor'; or a function that returns an
+            estimator (called with `label_dimension` instead of `n_classes`).
         parameters: see `SKClassifier`.
     """
 

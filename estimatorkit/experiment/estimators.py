@@ -242,11 +242,23 @@ class Linear(Supervised):
     columns = {"features": ("feature_columns", False)}  # noqa: RUF012
 
 
+_UNUSED = (
+    "n_batches_per_layer",
+    "center_bias",
+    "quantile_sketch_epsilon",
+    "train_in_memory",
+    "tree_complexity",
+    "min_node_weight",
+    "pruning_mode",
+)
+"""Arguments of boosted trees that change nothing, or must have their defaults."""
+
+
 class Trees(Supervised):
     """The common arguments of boosted trees, which read the training set once."""
 
     columns = {"features": ("feature_columns", False)}  # noqa: RUF012
-    types = EstimatorArguments.types | {  # noqa: RUF012
+    types = EstimatorArguments.types | {
         "n_trees": Count,
         "max_depth": Count,
         "min_examples": Count,
@@ -257,12 +269,7 @@ class Trees(Supervised):
         "early_stopping_fraction": Annotated[
             float, Field(strict=True, ge=0, lt=1, description="fraction of the rows held out")
         ],
-        **dict.fromkeys(
-            (
-                *("n_batches_per_layer", "center_bias", "quantile_sketch_epsilon"),
-                *("train_in_memory", "tree_complexity", "min_node_weight", "pruning_mode"),
-            )
-        ),
+        **dict.fromkeys(_UNUSED),
     }
 
 

@@ -97,6 +97,7 @@ def fit(
     Raises:
         ImportError: YDF is not installed.
         ValueError: there are no rows, or labels that YDF cannot learn from.
+        KeyboardInterrupt: SIGINT came.
     """
     ydf = _ydf()
     _check(rows, labels, classes)
@@ -128,7 +129,7 @@ def fit(
         early_stopping="LOSS_INCREASE" if held_out else "NONE",
         random_seed=seed,
     )
-    model = learner.train(data, verbose=0)
+    model = _trained(learner, data, 0 if held_out else growth.n_trees)
     logs = model.training_logs()[: model.num_trees() // model.num_trees_per_iteration()]
     return Fitted(
         _arrays(model, names, inputs, growth.max_depth),
@@ -149,6 +150,25 @@ def _ydf() -> Any:
         if handler not in there:  # its import configures the program's logging
             logging.root.removeHandler(handler)
     return ydf
+
+
+def _trained(learner: Any, data: dict[str, Array], rounds: int) -> Any:
+    """The model, quietly; YDF handles SIGINT itself, so that it is raised here.
+
+    Args:
+        learner: a YDF learner.
+        data: what it learns.
+        rounds: how many there must be, where that is known; else 0.
+    """
+    try:
+        model = learner.train(data, verbose=0)
+    except ValueError as error:
+        if "interrupted by user" in str(error):
+            raise KeyboardInterrupt from error
+        raise
+    if model.num_trees() < rounds * model.num_trees_per_iteration():
+        raise KeyboardInterrupt
+    return model
 
 
 def _check(rows: Array, labels: Array, classes: int) -> None:

@@ -196,13 +196,9 @@ class _FitAtTheEnd(CheckpointSaverHook):
 
     def end(self, session: Any) -> None:
         """Fits, unless the training was interrupted, and saves."""
-        if not REASONS.isdisjoint(self._stop):
+        if not self._batches or not REASONS.isdisjoint(self._stop):
             logger.warning("Interrupted before the trees have grown: nothing is saved.")
             return
-        if not self._batches:
-            raise value_error(
-                "input_fn gave no rows to grow trees from", expected="a batch at least"
-            )
         rows, *others = map(np.concatenate, zip(*self._batches, strict=True))
         self._batches = []
         labels, *weights = (each.reshape(-1) for each in others)
