@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from estimatorkit import feature_columns as inference
@@ -289,8 +290,9 @@ class Wrapper(Parameters):
         self._train(table, labels, weights, self.epochs, kept[1])
         return self
 
+    @available_if(lambda self: not self._reads_once)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
-        """Trains on: one epoch over these rows (or `steps` steps).
+        """Trains on: one epoch over these rows (or `steps` steps); not with boosted trees.
 
         Args:
             X, y, sample_weight: as for `fit`. Columns are chosen from the first rows that come.
@@ -301,13 +303,6 @@ class Wrapper(Parameters):
         """
         self._check_settings()
         first = not self.__sklearn_is_fitted__()
-        if self._reads_once and not first:
-            raise value_error(
-                f"{getattr(self.estimator, '__name__', self.estimator)} does not train on",
-                expected="one call of partial_fit",
-                received="a fitted model",
-                hint="call fit with all rows",
-            )
         table, labels, weights = self._opened(X, y, sample_weight, reset=first, classes=classes)
         if first:
             self._begin(table)

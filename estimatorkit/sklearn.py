@@ -160,6 +160,7 @@ class SKRegressor(Numbers, Wrapper):
         """scikit-learn's description of what it can do."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = self.estimator == "BaselineRegressor"
+        tags.target_tags.multi_output = self.estimator != "BoostedTreesRegressor"
         return tags
 
 

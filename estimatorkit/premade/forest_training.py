@@ -108,7 +108,7 @@ def forest_model_fn(
         # Steps read batches. Their loss is that of a forest without trees; it checks the labels.
         none = zeros_like(rows[:, :1]) + np.zeros([head.logits_dimension], np.float32)
         step = get_or_create_global_step()
-        spec = head.create_estimator_spec(
+        spec: EstimatorSpec = head.create_estimator_spec(
             features, mode, none, labels, train_op_fn=lambda loss: step.assign_add(1).op
         )
         read = [rows, head._targets(labels, none)]
