@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -59,6 +61,7 @@ def check_same(one: dict[str, Any], two: dict[str, Any]) -> None:
         np.testing.assert_array_equal(value, two[name])
 
 
+@pytest.mark.slow
 def test_classifier_learns_saves_once_and_resumes_to_nothing(tmp_path: Path) -> None:
     model = classifier(tmp_path).train(batches())
     assert model.evaluate(batches())["accuracy"] > 0.8
@@ -118,6 +121,24 @@ def test_failed_training_leaves_no_checkpoint(tmp_path: Path) -> None:
     assert model.latest_checkpoint() is None
 
 
+class Interrupt(tf.train.SessionRunHook):
+    """Sends this process SIGINT after the first steps."""
+
+    def after_steps(self, steps: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_interrupted_training_leaves_no_checkpoint(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            classifier(tmp_path).train(batches(), hooks=[Interrupt()])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert classifier(tmp_path).latest_checkpoint() is None
+    assert classifier(tmp_path).train(batches()).get_variable_value("global_step") == 5
+
+
 def test_explanations_add_up(tmp_path: Path) -> None:
     model = classifier(tmp_path).train(batches())
     rows = list(model.experimental_predict_with_explanations(batches(), "probabilities"))
@@ -134,6 +155,7 @@ def test_explanations_add_up(tmp_path: Path) -> None:
     assert list(importances.values()) == sorted(importances.values(), reverse=True)
 
 
+@pytest.mark.slow
 def test_regressor_weights_and_explanations(tmp_path: Path) -> None:
     labels = np.where(CITY == "rome", 100.0, 50.0) + GRADE
     options = dict(FEW, weight_column="weight", learning_rate=0.5)
@@ -162,6 +184,7 @@ def test_estimator_under_heads(tmp_path: Path) -> None:
             make(COLUMNS, 1, head)
 
 
+@pytest.mark.slow
 def test_export_and_train_and_evaluate(tmp_path: Path) -> None:
     receiver = tf.estimator.export.serving_input_receiver_fn_from_columns(COLUMNS)
     best = tf.estimator.BestExporter("best", receiver, metric="auc", mode="max")
@@ -182,6 +205,7 @@ def test_export_and_train_and_evaluate(tmp_path: Path) -> None:
     assert model.get_variable_value("global_step") == step
 
 
+@pytest.mark.slow
 def test_numbers_of_all_columns(tmp_path: Path) -> None:
     age, grade = fc.numeric_column("age"), fc.numeric_column("grade")
     columns = [
