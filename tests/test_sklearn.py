@@ -275,6 +275,7 @@ def test_columns_are_converted_independently() -> None:
     assert model.score(frame, labels) == 1.0
 
 
+@pytest.mark.slow
 def test_boosted_trees_read_the_rows_once() -> None:
     X, y = two_classes(96)
     model = SKClassifier("BoostedTreesClassifier", n_trees=10, validation_fraction=0.25)

@@ -37,13 +37,13 @@ class EpochLines(EvaluationHook):
     def __init__(
         self, experiment: Experiment, rows: int, last_step: int, tell: Callable[[str], None]
     ) -> None:
-        self._steps_an_epoch = rows / experiment.train.batch_size
+        self._reads_once = isinstance(experiment.estimator, Trees)
+        self._steps_an_epoch = last_step if self._reads_once else rows / experiment.train.batch_size
         self._batch_size = experiment.train.batch_size
         selection = experiment.selection
         selected = () if selection is None else (selection.metric,)
         self._metrics = dict.fromkeys(["loss", *selected, *_SHOWN])
         self._last_step = last_step
-        self._reads_once = isinstance(experiment.estimator, Trees)
         self._tell = tell
         self._losses: list[NDArray[Any]] = []
         self._first_step = self._step = 0

@@ -211,7 +211,9 @@ class _BoostedTrees(Estimator):
             forest, rows = forest_of_graph(), columns.rows(features, spec.mode)
             added = {
                 _BIAS: zeros_like(rows[:, 0]) + link(forest.bias),
-                _CONTRIBUTIONS: contributions(forest, rows, link, columns.column_of),
+                _CONTRIBUTIONS: contributions(
+                    forest, rows, columns.inputs, link, columns.column_of
+                ),
             }
             return spec._replace(predictions={**spec.predictions, **added})
 

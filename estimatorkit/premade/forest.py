@@ -7,13 +7,13 @@ at once, a level at a time, by gathers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimatorkit.core.dtypes import int32
+from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
@@ -22,6 +22,7 @@ from estimatorkit.ops.array import array, indexing, joining
 from estimatorkit.ops.array.filling import range_, zeros_like
 from estimatorkit.ops.array.segment import unsorted_segment_sum
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.elementwise import is_nan
 
 SCOPE = "boosted_trees"
 
@@ -34,7 +35,10 @@ class Forest(NamedTuple):
         threshold: the test is `x >= threshold`, float32 `(nodes,)`; NaN, which never holds, of
             leaves and of splits by category.
         missing: whether a missing number passes the test, bool `(nodes,)`.
-        mask: where the split's categories begin in `categories`, int32 `(nodes,)`; -1 of others.
+        words: the place of each category, of one number after another, in a split's list of
+            `categories`, int32 `(sum of inputs,)`; 0 of those that are rare. So the lists of
+            splits do not grow with the buckets of a hash.
+        mask: where the split's list begins, int32 `(nodes,)`; -1 of splits by order.
         categories: whether a category passes, bool `(at least 1,)`.
         child: int32 `(nodes,)`.
         value: what a tree adds to a logit, float32 `(nodes,)`; of splits what they would add if
@@ -49,6 +53,7 @@ class Forest(NamedTuple):
     feature: Any
     threshold: Any
     missing: Any
+    words: Any
     mask: Any
     categories: Any
     child: Any
@@ -64,6 +69,7 @@ _DTYPES = Forest(
     feature=np.int32,
     threshold=np.float32,
     missing=np.bool_,
+    words=np.int32,
     mask=np.int32,
     categories=np.bool_,
     child=np.int32,
@@ -76,7 +82,7 @@ _DTYPES = Forest(
 )
 
 
-def forest_variables(logits: int, numbers: int, max_depth: int) -> Forest:
+def forest_variables(logits: int, inputs: Sequence[int], max_depth: int) -> Forest:
     """The variables of a forest, in the default graph.
 
     They are named `boosted_trees/<part>`. Their first dimension is that of the checkpoint, but for
@@ -84,10 +90,10 @@ def forest_variables(logits: int, numbers: int, max_depth: int) -> Forest:
 
     Args:
         logits: how many there are.
-        numbers: the length of a row.
+        inputs: see `Forest`.
         max_depth: how many levels of splits a tree may have.
     """
-    fixed = {"bias": logits, "inputs": numbers, "splits": max_depth}
+    fixed = {"bias": logits, "inputs": len(inputs), "words": sum(inputs), "splits": max_depth}
 
     def made(name: str, dtype: Any) -> Variable:
         return Variable(
@@ -109,8 +115,20 @@ def forest_of_graph() -> Forest:
     return Forest(*(by_name[f"{SCOPE}/{name}"] for name in Forest._fields))
 
 
-def _visited(forest: Forest, rows: Tensor, has_categories: bool) -> Iterator[Tensor]:
+def _with_words(forest: Forest, rows: Tensor, inputs: Sequence[int]) -> Tensor:
+    """Rows with the words of categories instead of their ids."""
+    counts = np.array(inputs, np.int32)
+    by_category = elementwise.logical_and(counts > 0, elementwise.logical_not(is_nan(rows)))
+    ids = elementwise.cast(indexing.where(by_category, rows, zeros_like(rows)), int32)
+    starts = np.where(counts > 0, np.cumsum(counts, dtype=np.int32) - counts, 0)
+    words = indexing.gather(forest.words, ids + starts)
+    return indexing.where(by_category, elementwise.cast(words, float32), rows)
+
+
+def _visited(forest: Forest, rows: Tensor, inputs: Sequence[int]) -> Iterator[Tensor]:
     """The nodes that rows are at on each level from the roots on, int32 `(trees, batch)`."""
+    has_categories = any(inputs)
+    rows = _with_words(forest, rows, inputs) if has_categories else rows
     # Trees come first: a level's gathers then run along rows, 3 times faster on a CPU.
     numbers = array.reshape(array.transpose(rows), [-1])
     batch = array.shape(rows)[0]
@@ -121,7 +139,7 @@ def _visited(forest: Forest, rows: Tensor, has_categories: bool) -> Iterator[Ten
         at = indexing.gather(forest.feature, node) * batch + place
         number = indexing.gather(numbers, at)
         passes = elementwise.greater_equal(number, indexing.gather(forest.threshold, node))
-        absent = elementwise.is_nan(number)
+        absent = is_nan(number)
         if has_categories:
             mask = indexing.gather(forest.mask, node)
             by_category = elementwise.logical_and(mask >= 0, elementwise.logical_not(absent))
@@ -134,17 +152,17 @@ def _visited(forest: Forest, rows: Tensor, has_categories: bool) -> Iterator[Ten
         yield node
 
 
-def forest_logits(forest: Forest, rows: Tensor, has_categories: bool = True) -> Tensor:
+def forest_logits(forest: Forest, rows: Tensor, inputs: Sequence[int]) -> Tensor:
     """The logits of rows, float32 `(batch, logits)`.
 
     Args:
         forest: variables.
         rows: float32 `(batch, numbers)`; NaN is a missing number, categories are their ids.
-        has_categories: whether any number is a category.
+        inputs: see `Forest`.
     """
     logits = forest.bias.shape[0]
     with get_default_graph().without_tests():  # nodes and ids are in range
-        *_, leaves = _visited(forest, rows, has_categories)
+        *_, leaves = _visited(forest, rows, inputs)
         terms = indexing.gather(forest.value, leaves)
         if logits == 1:
             sums = array.expand_dims(reduce.reduce_sum(terms, 0), 1)
@@ -156,7 +174,9 @@ def forest_logits(forest: Forest, rows: Tensor, has_categories: bool = True) -> 
         return found
 
 
-def contributions(forest: Forest, rows: Tensor, link: Any, columns: list[int]) -> Tensor:
+def contributions(
+    forest: Forest, rows: Tensor, inputs: Sequence[int], link: Any, columns: Sequence[int]
+) -> Tensor:
     """What the columns add to `link(bias)` so that it becomes `link(logit)`, for a single logit.
 
     A row's way through the trees, one after another, changes the logit with each step; the change
@@ -165,7 +185,7 @@ def contributions(forest: Forest, rows: Tensor, link: Any, columns: list[int]) -
 
     Args:
         forest: variables.
-        rows: see `forest_logits`.
+        rows, inputs: see `forest_logits`.
         link: makes predictions of logits.
         columns: the column of each number of a row.
 
@@ -174,7 +194,7 @@ def contributions(forest: Forest, rows: Tensor, link: Any, columns: list[int]) -
     """
     batch, count = array.shape(rows)[0], max(columns) + 1
     with get_default_graph().without_tests():
-        nodes = list(_visited(forest, rows, True))
+        nodes = list(_visited(forest, rows, inputs))
         leaves = indexing.gather(forest.value, nodes[-1])
         before = reduce.cumsum(leaves, 0, exclusive=True) + forest.bias
         # A root adds nothing: it is where the trees before it have led.

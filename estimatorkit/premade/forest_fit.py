@@ -205,11 +205,9 @@ def _arrays(model: Any, names: Sequence[str], inputs: Sequence[int], max_depth: 
     columns = model.data_spec().columns
     by_name = {name: number for number, name in enumerate(names)}
     numbers = [by_name.get(column.name, -1) for column in columns]
-    words = {
-        place: _words_of(columns[place], inputs[number])
-        for place, number in enumerate(numbers)
-        if number >= 0 and inputs[number]
-    }
+    words = [
+        _words_of(columns[numbers.index(number)], count) for number, count in enumerate(inputs)
+    ]
     made = _Nodes(numbers, words, max_depth)
     roots = [made.add(tree.root) for tree in model.iter_trees()]
     return made.forest(roots, model.initial_predictions(), inputs)
@@ -229,11 +227,11 @@ class _Nodes:
 
     Args:
         numbers: the number of a row that each of YDF's columns is.
-        words: for columns of categories, the place of each id in YDF's dictionary.
+        words: the place of each category of each number in YDF's dictionary.
         max_depth: how many levels of splits a tree may have.
     """
 
-    def __init__(self, numbers: Sequence[int], words: dict[int, Array], max_depth: int) -> None:
+    def __init__(self, numbers: Sequence[int], words: Sequence[Array], max_depth: int) -> None:
         self._numbers = numbers
         self._words = words
         self._nodes: list[tuple[Any, ...]] = []
@@ -264,13 +262,14 @@ class _Nodes:
     def _split(self, node: Any, child: int) -> tuple[Any, ...]:
         condition = node.condition
         number, mask, threshold = self._numbers[condition.attribute], -1, np.nan
-        words = self._words.get(condition.attribute)
-        if words is None:
-            threshold = condition.threshold
-        else:
+        words = self._words[number]
+        if len(words):
+            listed = np.isin(np.arange(words.max() + 1), condition.mask)
             mask = self._listed
-            self._categories.append(np.isin(words, condition.mask))
-            self._listed += len(words)
+            self._categories.append(listed)
+            self._listed += len(listed)
+        else:
+            threshold = condition.threshold
         # As in YDF's own importances: a node's gain counts for each of its examples.
         gain = condition.score * node.value.num_examples
         value = node.value.value
@@ -283,6 +282,7 @@ class _Nodes:
             feature=np.array(feature, np.int32),
             threshold=np.array(threshold, np.float32),
             missing=np.array(missing, np.bool_),
+            words=np.concatenate(self._words).astype(np.int32),
             mask=np.array(mask, np.int32),
             categories=np.concatenate([*self._categories, np.zeros([1], np.bool_)]),
             child=np.array(child, np.int32),

@@ -96,13 +96,13 @@ def forest_model_fn(
         columns: what it reads.
         growth: how it grows.
     """
-    head, numbers = task.head, len(columns.inputs)
+    head = task.head
 
     def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
         rows = columns.rows(features, mode)
-        forest = forest_variables(head.logits_dimension, numbers, growth.max_depth)
+        forest = forest_variables(head.logits_dimension, columns.inputs, growth.max_depth)
         if mode != ModeKeys.TRAIN:
-            logits = forest_logits(forest, rows, any(columns.inputs))
+            logits = forest_logits(forest, rows, columns.inputs)
             made: EstimatorSpec = head.create_estimator_spec(features, mode, logits, labels)
             return made
         # Steps read batches. Their loss is that of a forest without trees; it checks the labels.

@@ -39,8 +39,9 @@ def fitted(rows: Any, labels: Any, inputs: list[int], classes: int) -> tuple[Fit
 def walked(forest: Forest, rows: Any) -> Any:
     """The logits, by the graph."""
     with tf.Graph().as_default(), tf.Session() as session:
-        variables = forest_variables(len(forest.bias), rows.shape[1], DEPTH)
-        logits = forest_logits(variables, tf.constant(rows), bool(forest.inputs.any()))
+        inputs = forest.inputs.tolist()
+        variables = forest_variables(len(forest.bias), inputs, DEPTH)
+        logits = forest_logits(variables, tf.constant(rows), inputs)
         session.run(tf.global_variables_initializer())
         for variable, value in zip(variables, forest, strict=True):
             variable.load(value, session)
@@ -66,7 +67,7 @@ def check_against_ydf(rows: Any, labels: Any, tested: Any, inputs: list[int], cl
 
 
 @pytest.mark.parametrize("classes", [0, 2, 4])
-@pytest.mark.parametrize("inputs", [[0, 0, 0], [0, 30, 3]])
+@pytest.mark.parametrize("inputs", [[0, 0, 0], [0, 30, 3], [5000, 0, 0]])
 def test_graph_computes_what_ydf_predicts(inputs: list[int], classes: int) -> None:
     random = np.random.default_rng(classes)
     rows = random.normal(size=(900, len(inputs))).astype(np.float32)
