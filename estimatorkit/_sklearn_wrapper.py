@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from estimatorkit import feature_columns as inference
@@ -175,6 +176,10 @@ class Wrapper(Parameters):
             )
         return self._known[self.estimator]
 
+    @property
+    def _reads_once(self) -> bool:
+        return getattr(self._maker(), "reads_once", False)
+
     def _more_parameters(self) -> set[str]:
         return set(parameters_of(self._maker())) - set(OFFERED)
 
@@ -194,7 +199,7 @@ class Wrapper(Parameters):
             keep_checkpoint_max=(self._setting("patience") or 0) + 2,
             log_step_count_steps=100 if self.verbose else None,
         )
-        linear_only = getattr(maker, "__name__", "").startswith("Linear")
+        linear_only = getattr(maker, "__name__", "").startswith(("BoostedTrees", "Linear"))
         offered = {
             "columns": self.columns_,
             "feature_columns": self._wide if linear_only else self.columns_,
@@ -312,8 +317,9 @@ class Wrapper(Parameters):
         self._train(table, labels, weights, epochs, kept[1])
         return self
 
+    @available_if(lambda self: not self._reads_once)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
-        """Trains on: one epoch over these rows (or `steps` steps).
+        """Trains on: one epoch over these rows (or `steps` steps); not with boosted trees.
 
         Args:
             X, y, sample_weight: as for `fit`. Columns are chosen from the first rows that come.
@@ -388,6 +394,7 @@ class Wrapper(Parameters):
         self, table: Any, labels: NDArray[Any], weights: NDArray[Any], epochs: int, validation: Any
     ) -> None:
         rows, model = len(labels), self._model
+        epochs = 1 if self._reads_once else epochs
         data = self._dataset(table, labels, weights)
         shuffled = data.shuffle(rows, seed=self._seed).repeat().batch(self._setting("batch_size"))
         steps = self._steps(rows, epochs)

@@ -24,10 +24,18 @@ from estimatorkit._sklearn_base import Classes, Numbers, probabilities
 from estimatorkit._sklearn_wrapper import HIDDEN_UNITS, OFFERED, Wrapper, needs, parameters_of
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.lazy import listing
-from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear, tabular
+from estimatorkit.premade import (
+    baseline,
+    boosted_trees,
+    dnn,
+    dnn_linear_combined,
+    linear,
+    tabular,
+)
 
 _CLASSIFIERS: dict[str, Callable[..., Estimator]] = {
     "BaselineClassifier": baseline.BaselineClassifier,
+    "BoostedTreesClassifier": boosted_trees.BoostedTreesClassifier,
     "DNNClassifier": dnn.DNNClassifier,
     "DNNLinearCombinedClassifier": dnn_linear_combined.DNNLinearCombinedClassifier,
     "LinearClassifier": linear.LinearClassifier,
@@ -35,6 +43,7 @@ _CLASSIFIERS: dict[str, Callable[..., Estimator]] = {
 }
 _REGRESSORS: dict[str, Callable[..., Estimator]] = {
     "BaselineRegressor": baseline.BaselineRegressor,
+    "BoostedTreesRegressor": boosted_trees.BoostedTreesRegressor,
     "DNNLinearCombinedRegressor": dnn_linear_combined.DNNLinearCombinedRegressor,
     "DNNRegressor": dnn.DNNRegressor,
     "LinearRegressor": linear.LinearRegressor,
@@ -47,14 +56,16 @@ class SKClassifier(Classes, Wrapper):
 
     Args:
         estimator: 'DNNClassifier' (default), 'LinearClassifier', 'DNNLinearCombinedClassifier',
-            'TabularClassifier' or 'BaselineClassifier'; or a function that returns an estimator. It is called with those
-            of the following that it accepts: `columns` (or `feature_columns`), `n_classes`,
-            `label_vocabulary`, `weight_column`, `config`, and the `arguments`. The estimator's
-            predictions must include 'probabilities', or 'predictions' for regressors.
+            'TabularClassifier', 'BoostedTreesClassifier' or 'BaselineClassifier'; or a function
+            that returns an estimator. It is called with those of the following that it accepts:
+            `columns` (or `feature_columns`), `n_classes`, `label_vocabulary`, `weight_column`,
+            `config`, and the `arguments`. The estimator's predictions must include 'probabilities',
+            or 'predictions' for regressors.
         feature_columns: the feature columns, or a result of `feature_columns.infer`; by default
             inferred from a DataFrame. An array becomes a single feature 'x', float32 `(rows,
             features)`.
-        epochs: the number of passes over the rows. None (default) for 30, 60 of tabular estimators.
+        epochs: the number of passes over the rows. None (default) for 30; tabular estimators get
+            more (`premade.tabular.usual_epochs`), and boosted trees read the rows once.
         steps: the number of steps to train, instead of `epochs`.
         batch_size: rows per step. None (default) for 32, 256 of tabular estimators.
         validation_fraction: the fraction of the rows that is held out to measure the loss after
@@ -131,9 +142,9 @@ class SKRegressor(Numbers, Wrapper):
     Labels are not scaled: use a `TransformedTargetRegressor` for large ones.
 
     Args:
-        estimator: 'DNNRegressor' (default), 'LinearRegressor', 'DNNLinearCombinedRegressor' or
-            'BaselineRegressor'; or a function that returns an estimator (called with
-            `label_dimension` instead of `n_classes`).
+        estimator: 'DNNRegressor' (default), 'LinearRegressor', 'DNNLinearCombinedRegressor',
+            'BoostedTreesRegressor' or 'BaselineRegressor'; or a function that returns an
+            estimator (called with `label_dimension` instead of `n_classes`).
         parameters: see `SKClassifier`.
     """
 
@@ -159,6 +170,7 @@ class SKRegressor(Numbers, Wrapper):
         """scikit-learn's description of what it can do."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = self.estimator == "BaselineRegressor"
+        tags.target_tags.multi_output = self.estimator != "BoostedTreesRegressor"
         return tags
 
 
@@ -192,6 +204,9 @@ def _named(name: str, base: type[Any], maker: Callable[..., Estimator]) -> Any:
 SKBaselineClassifier: type[SKClassifier] = _named(
     "BaselineClassifier", SKClassifier, baseline.BaselineClassifier
 )
+SKBoostedTreesClassifier: type[SKClassifier] = _named(
+    "BoostedTreesClassifier", SKClassifier, boosted_trees.BoostedTreesClassifier
+)
 SKDNNClassifier: type[SKClassifier] = _named("DNNClassifier", SKClassifier, dnn.DNNClassifier)
 SKDNNLinearCombinedClassifier: type[SKClassifier] = _named(
     "DNNLinearCombinedClassifier", SKClassifier, dnn_linear_combined.DNNLinearCombinedClassifier
@@ -201,6 +216,9 @@ SKLinearClassifier: type[SKClassifier] = _named(
 )
 SKBaselineRegressor: type[SKRegressor] = _named(
     "BaselineRegressor", SKRegressor, baseline.BaselineRegressor
+)
+SKBoostedTreesRegressor: type[SKRegressor] = _named(
+    "BoostedTreesRegressor", SKRegressor, boosted_trees.BoostedTreesRegressor
 )
 SKDNNRegressor: type[SKRegressor] = _named("DNNRegressor", SKRegressor, dnn.DNNRegressor)
 SKDNNLinearCombinedRegressor: type[SKRegressor] = _named(
@@ -222,6 +240,8 @@ __all__: Sequence[str] = [
     "SKRegressor",
     "SKBaselineClassifier",
     "SKBaselineRegressor",
+    "SKBoostedTreesClassifier",
+    "SKBoostedTreesRegressor",
     "SKDNNClassifier",
     "SKDNNRegressor",
     "SKDNNLinearCombinedClassifier",

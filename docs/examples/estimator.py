@@ -38,6 +38,29 @@ def input_fn():
 model = tf.estimator.BaselineRegressor(optimizer="SGD").train(input_fn)
 next(model.predict(input_fn))
 
+# %% BoostedTreesClassifier
+features = {"age": [22.0, 38.0, np.nan, 35.0] * 10, "sex": ["m", "f", "f", "m"] * 10}
+dataset = tf.data.Dataset.from_tensor_slices((features, [0, 1, 1, 0] * 10)).batch(8)
+sex = tf.feature_column.categorical_column_with_vocabulary_list("sex", ["f", "m"])
+columns = [tf.feature_column.numeric_column("age"), sex]
+model = tf.estimator.BoostedTreesClassifier(columns, n_trees=10).train(lambda: dataset)
+next(model.predict(lambda: dataset, "probabilities"))
+
+# %% BoostedTreesEstimator
+features = {"x": np.linspace(0.0, 3.0, 40)}
+dataset = tf.data.Dataset.from_tensor_slices((features, np.arange(40) // 10)).batch(8)
+columns = [tf.feature_column.numeric_column("x")]
+head = tf.estimator.PoissonRegressionHead()
+model = tf.estimator.BoostedTreesEstimator(columns, 1, head, n_trees=20)
+next(model.train(lambda: dataset).predict(lambda: dataset))
+
+# %% BoostedTreesRegressor
+features = {"x": np.linspace(0.0, 1.0, 40)}
+dataset = tf.data.Dataset.from_tensor_slices((features, features["x"] ** 2)).batch(8)
+columns = [tf.feature_column.numeric_column("x")]
+model = tf.estimator.BoostedTreesRegressor(columns, n_trees=20, max_depth=3)
+model.train(lambda: dataset).experimental_feature_importances()
+
 # %% BestExporter
 dataset = tf.data.Dataset.from_tensors(({"x": [[1.0], [2.0]]}, [1.0, 3.0]))
 columns = [tf.feature_column.numeric_column("x")]

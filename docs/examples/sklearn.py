@@ -9,6 +9,17 @@ features, labels = np.zeros([3, 1]), [2.0, 4.0, 9.0]
 model = tf.sklearn.SKBaselineRegressor(optimizer="SGD", epochs=50, random_state=1)
 model.fit(features, labels).predict(features[:1])
 
+# %% SKBoostedTreesClassifier
+(features, labels), (test_features, test_labels) = tf.datasets.iris.load_data()
+model = tf.sklearn.SKBoostedTreesClassifier(n_trees=20, random_state=1)
+model.fit(features, labels).score(test_features, test_labels)
+
+# %% SKBoostedTreesRegressor
+features = np.linspace(-1, 1, 40)[:, None]
+labels = features[:, 0] ** 2
+model = tf.sklearn.SKBoostedTreesRegressor(n_trees=50, random_state=1)
+model.fit(features, labels).score(features, labels)
+
 # %% SKClassifier
 (features, labels), (test_features, test_labels) = tf.datasets.iris.load_data()
 model = tf.sklearn.SKClassifier("DNNClassifier", hidden_units=(16,), random_state=1)

@@ -13,7 +13,7 @@ from typing import Any
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.losses import Reduction
 from estimatorkit.ops.variables.partitioned_variables import min_max_variable_partitioner
-from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear
+from estimatorkit.premade import baseline, boosted_trees, dnn, dnn_linear_combined, linear
 from estimatorkit.premade.parts import Premade
 
 
@@ -63,6 +63,13 @@ def _version_1(base: type[Premade], partitioner: str | None, after: str | None) 
     )
 
 
+def _with_version_1_metrics(base: type[Any]) -> type[Any]:
+    """An estimator whose losses are means in version 1, too."""
+    return type(
+        base.__name__, (base,), {"__doc__": base.__doc__, "__module__": __name__, "_version": 1}
+    )
+
+
 _MOST_BYTES = 64 << 20  # the minimum size of a slice
 _DNN = ("input_layer_partitioner", "dropout")
 _LINEAR = ("partitioner", "config")
@@ -77,6 +84,8 @@ LinearRegressor = _version_1(linear.LinearRegressor, *_LINEAR)
 BaselineClassifier = _version_1(baseline.BaselineClassifier, *_NONE)
 BaselineEstimator = _version_1(baseline.BaselineEstimator, *_NONE)
 BaselineRegressor = _version_1(baseline.BaselineRegressor, *_NONE)
+BoostedTreesClassifier = _with_version_1_metrics(boosted_trees.BoostedTreesClassifier)
+BoostedTreesRegressor = _with_version_1_metrics(boosted_trees.BoostedTreesRegressor)
 DNNLinearCombinedClassifier = _version_1(
     dnn_linear_combined.DNNLinearCombinedClassifier, "input_layer_partitioner", "label_vocabulary"
 )

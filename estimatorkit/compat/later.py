@@ -15,15 +15,8 @@ _STRATEGIES = (
 _RESOLVERS = "strategies and estimators read TF_CONFIG by themselves; JAX finds a TPU by itself"
 _CANNED = "use estimator, data and metrics: contrib.learn ended with TensorFlow 1"
 _TPU = "estimator.tpu.TPUEstimator runs on what there is: JAX finds a TPU by itself"
-_TREES = (
-    "use scikit-learn's HistGradientBoostingClassifier or HistGradientBoostingRegressor: trees "
-    "grow on all data at once, not in steps over batches"
-)
+_TREES = "use estimator.BoostedTreesClassifier or BoostedTreesRegressor"
 _RAGGED = "use a SparseTensor, or padding and sequence_mask"
-
-
-def _later(prefix: str, names: str, sentence: str) -> dict[str, str]:
-    return {f"{prefix}.{name}": sentence for name in names.split()}
 
 
 _KERAS = {
@@ -73,9 +66,6 @@ SENTENCES: dict[str, str] = {
     "optimizers": "use train's optimizers, or keras.optimizers",
     "estimator.tpu": _TPU,
     "estimator.experimental.LinearSDCA": "use optimizer='Ftrl'",
-    **_later(
-        "estimator", "BoostedTreesClassifier BoostedTreesRegressor BoostedTreesEstimator", _TREES
-    ),
 }
 
 # Their names raise with a suggested replacement; the modules of `tables.MODULES` take precedence.

@@ -50,6 +50,11 @@ from estimatorkit.premade.tabular import (
     TabularClassifier as TabularClassifier, TabularEstimator as TabularEstimator,
     TabularRegressor as TabularRegressor,
 )
+from estimatorkit.premade.boosted_trees import (
+    BoostedTreesClassifier as BoostedTreesClassifier,
+    BoostedTreesEstimator as BoostedTreesEstimator,
+    BoostedTreesRegressor as BoostedTreesRegressor,
+)
 from estimatorkit.recommend.two_tower import TwoTower as TwoTower
 from estimatorkit.recommend.candidates import export_candidates as export_candidates
 from estimatorkit.recommend.retrieval_head import RetrievalHead as RetrievalHead

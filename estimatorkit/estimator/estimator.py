@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
@@ -86,6 +86,9 @@ class Estimator:
     Raises:
         ValueError: an argument is invalid.
     """
+
+    reads_once: ClassVar[bool] = False
+    """Whether `train` reads its input once, so that epochs say nothing. Not in TensorFlow."""
 
     def __init__(
         self,
@@ -222,7 +225,7 @@ class Estimator:
         steps: int | None = None,
         max_steps: int | None = None,
         saving_listeners: Sequence[CheckpointSaverListener] | None = None,
-    ) -> Estimator:
+    ) -> Self:
         """Trains the model for a number of steps, until the input ends or a hook requests a stop.
 
         Args:

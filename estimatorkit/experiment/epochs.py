@@ -15,6 +15,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
     FinishedEvaluation,
 )
 from estimatorkit.experiment import tables
+from estimatorkit.experiment.estimators import Trees
 from estimatorkit.experiment.report import number
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.train.hooks.hooks import FinishedSteps
@@ -36,7 +37,8 @@ class EpochLines(EvaluationHook):
     def __init__(
         self, experiment: Experiment, rows: int, last_step: int, tell: Callable[[str], None]
     ) -> None:
-        self._steps_an_epoch = rows / experiment.train.batch_size
+        self._reads_once = isinstance(experiment.estimator, Trees)
+        self._steps_an_epoch = last_step if self._reads_once else rows / experiment.train.batch_size
         self._batch_size = experiment.train.batch_size
         selection = experiment.selection
         selected = () if selection is None else (selection.metric,)
@@ -65,10 +67,9 @@ class EpochLines(EvaluationHook):
         if evaluation.label != tables.MAIN or not self._losses:
             return
         epoch, last = (each / self._steps_an_epoch for each in (self._step, self._last_step))
-        parts = [
-            f"epoch {round(epoch, 1):g}/{round(last, 1):g}",
-            f"loss {number(np.concatenate(self._losses).mean())}",
-        ]
+        parts = [f"epoch {round(epoch, 1):g}/{round(last, 1):g}"]
+        if not self._reads_once:  # else steps have no loss to speak of
+            parts.append(f"loss {number(np.concatenate(self._losses).mean())}")
         for name in self._metrics:
             if name in evaluation.metrics:
                 shown = "evaluation loss" if name == "loss" else name

@@ -263,6 +263,37 @@ class Linear(Supervised):
     columns = {"features": ("feature_columns", False)}  # noqa: RUF012
 
 
+_UNUSED = (
+    "n_batches_per_layer",
+    "center_bias",
+    "quantile_sketch_epsilon",
+    "train_in_memory",
+    "tree_complexity",
+    "min_node_weight",
+    "pruning_mode",
+)
+"""Arguments of boosted trees that change nothing, or must have their defaults."""
+
+
+class Trees(Supervised):
+    """The common arguments of boosted trees, which read the training set once."""
+
+    columns = {"features": ("feature_columns", False)}  # noqa: RUF012
+    types = EstimatorArguments.types | {
+        "n_trees": Count,
+        "max_depth": Count,
+        "min_examples": Count,
+        "learning_rate": Annotated[
+            float, Field(strict=True, gt=0, le=1, description="factor of the leaves' values")
+        ],
+        "regularization": NotNegative,
+        "early_stopping_fraction": Annotated[
+            float, Field(strict=True, ge=0, lt=1, description="fraction of the rows held out")
+        ],
+        **dict.fromkeys(_UNUSED),
+    }
+
+
 class Combined(Supervised):
     """The arguments of a linear model combined with a network."""
 
@@ -413,6 +444,8 @@ ESTIMATORS = Kinds(
         ),
         "BaselineClassifier": ("estimator:BaselineClassifier", Classifier, Baseline),
         "BaselineRegressor": ("estimator:BaselineRegressor", Regressor, Baseline),
+        "BoostedTreesClassifier": ("estimator:BoostedTreesClassifier", Classifier, Trees),
+        "BoostedTreesRegressor": ("estimator:BoostedTreesRegressor", Regressor, Trees),
         "DeepFM": ("estimator:DeepFM", Recommender),
         "DCN": ("estimator:DCN", CrossNetwork),
         "xDeepFM": ("estimator:xDeepFM", Recommender),

@@ -17,7 +17,7 @@ from estimatorkit._inferred_code import Call, RobustScaling
 from estimatorkit._inferred_findings import Feature as InferredFeature
 from estimatorkit.experiment import document, vocabularies
 from estimatorkit.experiment.errors import DataError
-from estimatorkit.experiment.estimators import Regressor
+from estimatorkit.experiment.estimators import Regressor, Trees
 from estimatorkit.experiment.examples import labels_of, text, used_columns
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table, source_name, training_table
@@ -69,11 +69,11 @@ def settings(experiment: Experiment) -> dict[str, Any]:
     table = training_table(experiment)
     chosen = experiment.infer
     assert chosen is not None  # noqa: S101 (callers ask)
+    options = {key: value for key, value in chosen if key not in ("without", "buckets_in_network")}
+    if isinstance(experiment.estimator, Trees):
+        options["buckets"] = 0  # trees split numbers where it is best
     try:
-        found = infer(
-            _to_infer_from(experiment, table),
-            **{key: value for key, value in chosen if key not in ("without", "buckets_in_network")},
-        )
+        found = infer(_to_infer_from(experiment, table), **options)
     except ValueError as error:
         raise DataError(f"{source_name(experiment.data.train)}: {error}") from error
     made = [feature for finding in found.findings for feature in finding.features]
@@ -168,6 +168,8 @@ def _label_scaling(experiment: Experiment, table: Table) -> dict[str, float] | N
     estimator = experiment.estimator
     if not isinstance(estimator, Regressor) or not estimator.columns or estimator.label_scaling:
         return None
+    if isinstance(estimator, Trees):
+        return None  # they do not depend on the labels' scale
     labels = labels_of(experiment, table, source_name(experiment.data.train))
     if labels is None or labels.ndim > 1:
         return None

@@ -8,6 +8,7 @@ the model's folder.
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,6 +110,8 @@ def train(
         for name in tables.evaluation_names(experiment)
     ]
     end = settings.last_step(rows, _step(estimator))
+    if estimator.reads_once:
+        end = min(end, math.ceil(rows / settings.batch_size))
     lines = EpochLines(experiment, rows, end, tell)
     _check_metric(experiment, estimator, input_fns[selected])
     spec = ek.estimator.TrainSpec(input_fn, end, hooks=[lines, *hooks, *build.hooks(experiment)])

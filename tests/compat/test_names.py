@@ -74,12 +74,11 @@ ABSENT = {
     "keras.applications.VGG16": "keras.layers",
     "keras.preprocessing.image.ImageDataGenerator": "data.Dataset",
     "contrib.gan.gan_loss": "minimize",
-    "contrib.boosted_trees.proto.learner_pb2.LearnerConfig": "HistGradientBoosting",
+    "contrib.boosted_trees.proto.learner_pb2.LearnerConfig": "BoostedTreesClassifier",
     "contrib.eager.Variable": "graphs with sessions",
     "contrib.tpu.keras_to_tpu_model": "TPUEstimator",
     "contrib.learn.monitors.ValidationMonitor": "train_and_evaluate",
     "contrib.image.connected_components": "SciPy",
-    "estimator.BoostedTreesClassifier": "HistGradientBoosting",
     "contrib.cluster_resolver.TPUClusterResolver": "TF_CONFIG",
     "distribute.cluster_resolver.TPUClusterResolver": "TF_CONFIG",
 }
@@ -365,3 +364,10 @@ def test_compat_is_attribute_of_package() -> None:
         "import estimatorkit.compat.v1 as v1; assert v1.compat.v1 is v1 is tf.compat.v1\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_boosted_trees_have_version_1s_metrics() -> None:
+    made = tf.estimator.BoostedTreesClassifier([tf.feature_column.numeric_column("x")], 1)
+    assert isinstance(made, estimatorkit.estimator.BoostedTreesClassifier)
+    assert made._version == 1
+    assert tf.estimator.BoostedTreesRegressor.__name__ == "BoostedTreesRegressor"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as ek
-from estimatorkit.experiment import document, inferred, runner, tables
+from estimatorkit.experiment import document, inferred, predicting, runner, tables
 from estimatorkit.experiment.load import load_experiment
 from tests.experiment.commands import invoke, succeed
 
@@ -152,3 +152,17 @@ def test_metrics_from_file() -> None:
     result = invoke("run", "houses.yaml", "metrics=[{type: LogCoshError, k: 2}]", "name=x")
     assert result.exit_code == 2
     assert "metrics: LogCoshError does not take its arguments" in result.stderr
+
+
+@pytest.mark.slow
+def test_boosted_trees_read_the_table_once_without_buckets_and_scales() -> None:
+    trees = HOUSES.replace("name: houses", "name: trees").splitlines()
+    trees[4] = "estimator: {type: BoostedTreesRegressor, n_trees: 30}"
+    Path("trees.yaml").write_text("\n".join(trees))
+    output = succeed("run", "trees.yaml")
+    assert "bucketized" not in output
+    assert "label_scaling" not in output
+    assert "epoch 1/1  evaluation loss" in output
+    assert len(output.split("epoch ")) == 2
+    kept = predicting.trained(inferred.resolve(load_experiment("trees.yaml")))
+    assert len(kept.get_variable_value("boosted_trees/root")) == 30

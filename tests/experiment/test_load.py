@@ -29,6 +29,8 @@ ESTIMATORS = {
     "LinearClassifier": "{type: LinearClassifier, label_vocabulary: [no, yes]}",
     "LinearRegressor": "{type: LinearRegressor, loss_reduction: sum, weight_column: W}",
     "BaselineClassifier": "{type: BaselineClassifier, n_classes: 3}",
+    "BoostedTreesClassifier": "{type: BoostedTreesClassifier, n_classes: 3, n_trees: 20}",
+    "BoostedTreesRegressor": "{type: BoostedTreesRegressor, learning_rate: 0.2, max_depth: 4}",
     "BaselineRegressor": "{type: BaselineRegressor, optimizer: {type: SGD, learning_rate: 1e-3}}",
 }
 

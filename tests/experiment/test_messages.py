@@ -44,8 +44,8 @@ TRAIN_KEYS = (
 TYPES = (
     "DNNClassifier, DNNRegressor, LinearClassifier, LinearRegressor, "
     "DNNLinearCombinedClassifier, DNNLinearCombinedRegressor, "
-    "BaselineClassifier, BaselineRegressor, DeepFM, DCN, xDeepFM, AutoInt, FiBiNET, DIN, DIEN, "
-    "MMoE, PLE, ESMM, KMeans, TwoTower"
+    "BaselineClassifier, BaselineRegressor, BoostedTreesClassifier, BoostedTreesRegressor, DeepFM, "
+    "DCN, xDeepFM, AutoInt, FiBiNET, DIN, DIEN, MMoE, PLE, ESMM, KMeans, TwoTower"
 )
 DNN_KEYS = (
     "type, weight_column, loss_reduction, activation, n_classes, label_vocabulary, hidden_units, "

@@ -17,6 +17,8 @@ _DEFAULTS: dict[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
 }
+REASONS = frozenset(f"{number.name} came" for number in _DEFAULTS)
+"""The reasons to stop that `InterruptionHook` gives."""
 
 
 class InterruptionHook(SessionRunHook):
