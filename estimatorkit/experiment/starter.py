@@ -14,9 +14,12 @@ from estimatorkit.experiment.document import dump, suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.examples import text
 from estimatorkit.experiment.schema import Experiment
+from estimatorkit.premade import tabular
 
 _MOST_CLASSES = 20
 """Integer labels of more values are numbers to predict."""
+
+_HOLDOUT = 0.2
 
 _DELIMITERS = (",", ";", "\t", "|")
 
@@ -34,33 +37,29 @@ seed: 1                     # the same seed gives the same model; null: another 
 
 data:
   train: {source}
-  holdout: 0.2              # the share of the rows to measure with; or evaluate: {{csv: test.csv}}
+  holdout: {holdout}              # the share of the rows to measure with; or evaluate: {{csv: test.csv}}
   label: {label}
 {missing}
 infer: true                 # these columns, chosen from the data; or paste and change them
 {columns}
 estimator:
 {estimator}
-  hidden_units: [64, 32]
-  optimizer: {{type: Adam, learning_rate: 0.001}}
-  # dropout: 0.1
+  # {members} networks of 3 layers with 128 units each, whose predictions are averaged
+  # members: {members}
+  # dropout: {dropout}
 
 train:
   batch_size: {batch_size}
-  epochs: 30
-  early_stopping: {{metric: {metric}, patience: 5}}   # evaluations, one an epoch
-
-evaluate: {{training: true}}  # the training rows, too: curves of both show overfitting
+  epochs: {epochs}
+  early_stopping: {{metric: {metric}, patience: 64}}   # evaluations, one an epoch
 
 export: [best]              # the best of the evaluated models
 
 tune:                       # what estimatorkit tune {config} searches
-  train.batch_size: {{choice: {batch_sizes}}}
-  estimator.hidden_units: {{choice: [[64, 32], [128, 64], [256, 128, 64]]}}
-  estimator.optimizer.learning_rate: {{log_uniform: [0.0003, 0.01]}}
-  estimator.dropout: {{choice: [null, 0.1, 0.3]}}
-  infer.buckets: {{int: [8, 40]}}
-  infer.buckets_in_network: {{choice: [false, true]}}
+  estimator.hidden_units: {{choice: [[64, 64], [128, 128, 128], [256, 256, 256]]}}
+  estimator.learning_rate: {{log_uniform: [0.005, 0.2]}}
+  estimator.weight_decay: {{log_uniform: [0.005, 0.5]}}
+  estimator.dropout: {{choice: [0.0, 0.15, 0.3]}}
 """
 
 
@@ -99,20 +98,20 @@ def starter(path: Path, label: str | None, config: Path) -> str:
     if delimiter != ",":
         described["delimiter"] = delimiter
     estimator = {"type": kind, **arguments}
-    data = {"train": described, "holdout": 0.2, "label": label, "missing_labels": "skip"}
+    data = {"train": described, "holdout": _HOLDOUT, "label": label, "missing_labels": "skip"}
     experiment = Experiment.model_validate(
         {
             "name": name,
             "data": data,
             "infer": True,
-            "estimator": {**estimator, "hidden_units": [64, 32]},
+            "estimator": estimator,
             "train": {"epochs": 1},
         },
         context={"folder": config.parent.resolve()},
     )
     chosen = dump(inferred.settings(experiment))
     skipped = f"  missing_labels: skip      # {absent:,} rows have no {label}\n" if absent else ""
-    batch_size = 64 if tables.row_count(table) > 2000 else 16
+    rows = round(tables.row_count(table) * (1 - _HOLDOUT))
     return _TEMPLATE.format(
         label=dump(label, flow=True),
         file=path.name,
@@ -122,8 +121,11 @@ def starter(path: Path, label: str | None, config: Path) -> str:
         missing=skipped,
         columns=textwrap.indent(chosen, "# ", lambda line: True),
         estimator=textwrap.indent("\n".join(_lines(estimator)), "  "),
-        batch_size=batch_size,
-        batch_sizes=f"[{batch_size}, {2 * batch_size}, {4 * batch_size}]",
+        members=tabular.MEMBERS,
+        dropout=tabular.DROPOUT,
+        batch_size=tabular.BATCH_SIZE,
+        epochs=tabular.usual_epochs(rows),
+        holdout=_HOLDOUT,
         metric=metric,
     )
 
@@ -140,12 +142,12 @@ def _task(column: Any) -> tuple[str, dict[str, Any], str]:
         given: dict[str, Any] = {"label_vocabulary": words}
         if len(words) != 2:
             given = {"n_classes": len(words), **given}
-        return "DNNClassifier", given, _metric(len(words))
+        return "TabularClassifier", given, _metric(len(words))
     values = np.unique(present)
     whole = bool((values == np.floor(values)).all())
     if whole and len(values) <= _MOST_CLASSES and values.tolist() == [*range(len(values))]:
-        return "DNNClassifier", {"n_classes": len(values)}, _metric(len(values))
-    return "DNNRegressor", {}, "rmse"
+        return "TabularClassifier", {"n_classes": len(values)}, _metric(len(values))
+    return "TabularRegressor", {}, "rmse"
 
 
 def _metric(classes: int) -> str:

@@ -73,7 +73,8 @@ def network_logits(
     plain = joining.concat([inputs.scaled, inputs.others], 1)
     # Zero at first. Its numbers are not clipped: only it can follow them beyond the usual.
     linear = layers.dense(plain, units, use_bias=False, kernel_initializer=Zeros(), name="linear")
-    return deep + array.expand_dims(linear, 1)
+    logits: Tensor = deep + array.expand_dims(linear, 1)
+    return logits
 
 
 def _embedded(inputs: TableInputs, settings: NetworkSettings) -> Tensor:
