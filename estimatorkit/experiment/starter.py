@@ -53,6 +53,8 @@ train:
   epochs: {epochs}
   early_stopping: {{metric: {metric}, patience: 64}}   # evaluations, one an epoch
 
+# evaluate: {{training: true}}  # the training rows, too: curves of both show overfitting
+
 export: [best]              # the best of the evaluated models
 
 tune:                       # what estimatorkit tune {config} searches

@@ -38,9 +38,9 @@ def frame(rows: int = 120) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("label", "estimator", "metric"),
     [
-        ("rich", {"type": "DNNClassifier", "label_vocabulary": ["no", "yes"]}, "auc"),
-        ("level", {"type": "DNNClassifier", "n_classes": 3}, "accuracy"),
-        ("income", {"type": "DNNRegressor"}, "rmse"),
+        ("rich", {"type": "TabularClassifier", "label_vocabulary": ["no", "yes"]}, "auc"),
+        ("level", {"type": "TabularClassifier", "n_classes": 3}, "accuracy"),
+        ("income", {"type": "TabularRegressor"}, "rmse"),
     ],
 )
 def test_label_decides_task(label: str, estimator: dict[str, object], metric: str) -> None:
