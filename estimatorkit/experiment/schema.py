@@ -284,7 +284,7 @@ class Metric(Model):
 class Predict(Model):
     """Prediction settings."""
 
-    batch_size: Count = 32
+    batch_size: Count = 1024
 
 
 class Export(Arguments):

@@ -70,7 +70,7 @@ def _near_zero(features: Any, labels: Any, mode: str) -> Any:
     return tf.estimator.EstimatorSpec(mode, predictions=tf.matmul(features["x"], weights) - 3931.0)
 
 
-@pytest.mark.parametrize("shift, is_rounding", [(3e-4, True), (0.5, False)])
+@pytest.mark.parametrize(("shift", "is_rounding"), [(3e-4, True), (0.5, False)])
 def test_small_difference_of_large_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shift: float, is_rounding: bool
 ) -> None:
