@@ -114,7 +114,8 @@ class Loss:
 
     def _values(self, y_true: Any, y_pred: Any, by_example: bool) -> Any:
         """The losses; one per example, where weights or a mask tell examples apart."""
-        _warn_of_pairs(self.name, convert_to_tensor(y_true), convert_to_tensor(y_pred))
+        if isinstance(y_true, Tensor) and isinstance(y_pred, Tensor):
+            _warn_of_pairs(self.name, y_true, y_pred)
         return self.call(y_true, y_pred)
 
     def _get_reduction(self) -> str:
@@ -243,19 +244,9 @@ def of_one_rank(function: Any, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor
 
     Functions of this package get that dimension in both, and so give one value per example. Others
     get it in neither, as from Keras, on which their own indices rely.
-
-    Raises:
-        ValueError: a function of elements would pair each example with all others.
     """
     if getattr(function, "__module__", None) in _OWN_MODULES:
-        truth, guesses = match_ranks(y_true, y_pred)
-        if function in _MEANS_OF_ELEMENTS and _makes_pairs(truth, guesses):
-            raise value_error(
-                f"the loss {function.__name__} would pair each example with all others",
-                expected="labels of the predictions' shape, or without a last dimension of 1",
-                received=f"labels {truth.shape}, predictions {guesses.shape}",
-            )
-        return truth, guesses
+        return match_ranks(y_true, y_pred)
     truth, guesses = convert_to_tensor(y_true), convert_to_tensor(y_pred)
     more = truth.shape.rank is not None and guesses.shape.rank == truth.shape.rank + 1
     if not more or guesses.shape[-1] == 1:

@@ -246,8 +246,16 @@ def test_function_that_would_pair_examples_is_told(batch: int | None, caplog: An
         assert not caplog.records
         absolute(labels, steps)
     assert "pairs each example with all others" in caplog.text
+
+    class Absolute(losses.Loss):
+        def call(self, y_true: Any, y_pred: Any) -> Any:
+            return tf.abs(y_true - y_pred)
+
+    caplog.clear()
+    Absolute(name="absolute")(labels, steps)
+    assert "The loss absolute gets labels of shape" in caplog.text
     for function in (losses.MeanSquaredError(), losses.Huber(), losses.BinaryCrossentropy()):
-        with pytest.raises(ValueError, match="would pair each example with all others"):
+        with pytest.raises(ValueError, match="Shapes of y_true and y_pred are incompatible"):
             function(labels, steps)
 
 
