@@ -332,11 +332,19 @@ def _examples_receiver(experiment: Experiment) -> Any:
 
 
 def _compared(experiment: Experiment, export: Any) -> dict[str, Any]:
-    """The metric of an exporter of the best model that names none."""
-    selection = experiment.selection
-    if not isinstance(export, ExportBest) or export.metric is not None or selection is None:
+    """The metric of an exporter of the best model that names none, and whether it waits: until
+    that model is restored, which another metric may not choose.
+    """
+    selection, stopping = experiment.selection, experiment.train.early_stopping
+    if not isinstance(export, ExportBest) or selection is None:
         return {}
-    return {"metric": selection.metric, "mode": selection.mode}
+    is_restored = stopping is None or stopping.restore_best
+    found: dict[str, Any] = {
+        "at_end": export.at_end and is_restored and export.metric in (None, selection.metric)
+    }
+    if export.metric is None:
+        found |= {"metric": selection.metric, "mode": selection.mode}
+    return found
 
 
 _TRACKERS = {"mlflow": ek.estimator.MLflowHook, "wandb": ek.estimator.WandbHook}

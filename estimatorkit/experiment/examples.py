@@ -19,7 +19,7 @@ from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import ESMM, Baseline, Classifier, Regressor, Supervised
-from estimatorkit.experiment.preprocessing import ISO_DATE as _ISO_DATE, is_filled
+from estimatorkit.experiment.preprocessing import ISO_DATE as _ISO_DATE, is_filled, preprocessed
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table, missing, require, row_count, training_table
 
@@ -324,12 +324,12 @@ def _classes(
 def examples_of(
     experiment: Experiment, table: Table, origin: str, *, training: bool = False
 ) -> Any:
-    """Features and labels, or the features alone (see `features_of` and `labels_of`).
+    """Features and labels, or the features alone (see `features_of` and `labels_of`), preprocessed.
 
     Args:
         training: whether the weights of classes count.
     """
-    features = features_of(experiment, table, origin)
+    features = preprocessed(experiment, features_of(experiment, table, origin))
     labels = labels_of(experiment, table, origin)
     if labels is None:
         return features

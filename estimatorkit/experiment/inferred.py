@@ -27,6 +27,9 @@ from estimatorkit.storage.checkpoint import latest_checkpoint
 FILE = "inferred.yaml"
 """The settings in `model_dir`."""
 
+_MOST_LINES = 60
+"""Of the settings, that are shown."""
+
 _DERIVED = {"dt.year": "year", "dt.month": "month", "dt.day_of_week": "weekday", "dt.hour": "hour"}
 
 
@@ -54,7 +57,9 @@ def _listed_columns(experiment: Experiment, tell: Callable[[str], None] | None) 
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_text(shown, encoding="utf-8")
             tell(f"The columns that infer chooses, kept in {kept}:")
-            tell(textwrap.indent(shown, "  "))
+            lines = textwrap.indent(shown, "  ").splitlines()
+            rest = len(lines) - _MOST_LINES
+            tell("\n".join([*lines[:_MOST_LINES], f"  ... and {rest} more lines" * (rest > 0), ""]))
         return _merged(experiment, chosen)
     chosen = document.to_data(document.parse(kept.read_text("utf-8"), str(kept)))
     return _merged(experiment, chosen)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.experiment import examples, preprocessing, tables
+from estimatorkit.experiment import examples, tables
 from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.preprocessing import preprocessed
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import MAIN, Table
 
@@ -75,13 +76,10 @@ def candidates(experiment: Experiment) -> Callable[[], Any]:
         origin = tables.source_name(source)
         found = examples.features_of(items, tables.read_source(source), origin, weighted=False)
         _, first = np.unique(found[str(experiment.item_id)], return_index=True)
-        return {key: column[np.sort(first)] for key, column in found.items()}
+        distinct = {key: column[np.sort(first)] for key, column in found.items()}
+        return preprocessed(items, distinct)
 
-    def input_fn() -> Any:
-        batches = ek.data.Dataset.from_tensor_slices(rows()).batch(_CANDIDATES)
-        return preprocessing.apply(items, batches)
-
-    return input_fn
+    return lambda: ek.data.Dataset.from_tensor_slices(rows()).batch(_CANDIDATES)
 
 
 def _examples(

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 import estimatorkit as ek
 from estimatorkit.estimator.serving.exported_files import SIGNATURE
-from estimatorkit.experiment import build, examples, inferred, preprocessing, tables
+from estimatorkit.experiment import build, examples, inferred, tables
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.preprocessing import preprocessed
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table
 
@@ -67,13 +68,14 @@ def of_experiment(experiment: Experiment) -> Model:
     found: list[Any] = []
 
     def predict(table: Table, origin: str) -> Columns:
-        features = examples.features_of(experiment, table, origin, weighted=False)
+        read = examples.features_of(experiment, table, origin, weighted=False)
+        features = preprocessed(experiment, read)
         (estimator,) = found or (trained(experiment),)
         found[:] = [estimator]
 
         def input_fn() -> Any:
             rows = ek.data.Dataset.from_tensor_slices(features)
-            return preprocessing.apply(experiment, rows.batch(experiment.predict.batch_size))
+            return rows.batch(experiment.predict.batch_size)
 
         batches = list(estimator.predict(input_fn, yield_single_examples=False))
         return _columns(_joined(batches), names, table, origin)

@@ -1,7 +1,7 @@
 """Preprocessing in the graph, and so in exported models: missing numbers, and derived features.
 
-`features` maps the data columns to what feature columns read. The input functions and the receivers
-of exports call it alike, so that a server predicts what `estimatorkit predict` does.
+`features` maps the data columns to what feature columns read. Receivers of exports call it, and
+`preprocessed` runs it on tables, so that a server predicts what `estimatorkit predict` does.
 """
 
 from __future__ import annotations
@@ -9,23 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from numpy.typing import NDArray
+
 import estimatorkit as ek
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.schema import Experiment
 
 Tensors = dict[str, Any]
+Columns = dict[str, NDArray[Any]]
 
 
-def apply(experiment: Experiment, batches: Any) -> Any:
-    """Maps a dataset of data columns, or of these and labels, to what feature columns read."""
+def preprocessed(experiment: Experiment, data: Mapping[str, NDArray[Any]]) -> Columns:
+    """The features of the rows of a table, `(rows, ...)`; columns that stay are not copied."""
     if not experiment.derived and not any(map(is_filled, experiment.column_reads.values())):
-        return batches
-
-    def mapped(data: Any, *labels: Any) -> Any:
-        found = features(experiment, data)
-        return (found, *labels) if labels else found
-
-    return batches.map(mapped)
+        return dict(data)
+    with ek.Graph().as_default(), ek.Session() as session:
+        fed = {
+            key: ek.placeholder(ek.as_dtype(each.dtype), [None, *each.shape[1:]])
+            for key, each in data.items()
+        }
+        found = features(experiment, fed)
+        made = {key: each for key, each in found.items() if each is not fed.get(key)}
+        return {**data, **session.run(made, {fed[key]: each for key, each in data.items()})}
 
 
 def is_filled(read: Read | None) -> bool:

@@ -32,7 +32,6 @@ from estimatorkit.experiment import (
     build,
     examples,
     inferred,
-    preprocessing,
     report_plots as plots,
     report_search as searched,
     tables,
@@ -210,7 +209,7 @@ def write_experiment_report(
     title = f"{experiment.name}: {origin}"
     return write_report(
         estimator,
-        lambda: preprocessing.apply(experiment, Dataset.from_tensor_slices(arrays).batch(size)),
+        lambda: Dataset.from_tensor_slices(arrays).batch(size),
         path,
         title=title,
         class_names=examples.class_names(experiment),

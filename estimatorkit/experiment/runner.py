@@ -24,7 +24,6 @@ from estimatorkit.experiment import (
     inferred,
     inputs,
     predicting,
-    preprocessing,
     scores,
     tables,
 )
@@ -85,7 +84,7 @@ def train(
         dataset = trained.dataset()
         if settings.shuffle_buffer is not None:
             dataset = dataset.shuffle(settings.shuffle_buffer, seed=experiment.seed)
-        return preprocessing.apply(experiment, dataset.repeat().batch(settings.batch_size))
+        return dataset.repeat().batch(settings.batch_size)
 
     rows = trained.count()
     estimator = build.estimator(experiment, rows)
@@ -165,9 +164,8 @@ def write_description(experiment: Experiment) -> None:
 
 
 def _evaluation_input(experiment: Experiment, evaluated: inputs.Examples) -> Callable[[], Any]:
-    return lambda: preprocessing.apply(
-        experiment, evaluated.dataset().batch(experiment.evaluate.batch_size)
-    )
+    batches = evaluated.dataset().batch(experiment.evaluate.batch_size)
+    return lambda: batches  # one dataset, and so one model, for all evaluations
 
 
 def evaluate(experiment: Experiment) -> dict[str, Metrics]:

@@ -284,7 +284,7 @@ class Metric(Model):
 class Predict(Model):
     """Prediction settings."""
 
-    batch_size: Count = 32
+    batch_size: Count = 1024
 
 
 class Export(Arguments):
@@ -316,13 +316,17 @@ class _Latest(Export):
 
 
 class ExportBest(Export):
-    """Exports a model that is better than all before it (`BestExporter`)."""
+    """Exports the model that is better than all others (`BestExporter`)."""
 
     name: Word = "best"
     metric: Annotated[
         Text | None, Field(description="that of train.early_stopping, or loss, unless given")
     ] = None
     mode: Mode = "auto"
+    at_end: Annotated[
+        Switch,
+        Field(description="false: export whenever a model is better than those before it"),
+    ] = True
 
 
 EXPORTS = Kinds(

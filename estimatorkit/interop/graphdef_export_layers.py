@@ -172,6 +172,10 @@ def _to_rgb(w: Writer) -> None:
     w.node("Tile", [w.inputs[0], multiples], T=w.dtype(), Tmultiples=int32)
 
 
+def _substr(w: Writer) -> None:
+    w.node("Substr", w.inputs, T=w.dtype(1), unit=w.attrs["unit"])
+
+
 def _flip(w: Writer) -> None:
     axis = w.const([w.attrs["axis"]], "axis", int32)
     w.node("ReverseV2", [w.inputs[0], axis], T=w.dtype(), Tidx=int32)
@@ -334,6 +338,7 @@ LAYER_RULES: dict[str, Rule] = {
     "MatchRank": composed(_match_rank),
     "ParseExampleV2": _parse_example,
     "ReadVariableOp": _read,
+    "RegexFullMatch": plain("RegexFullMatch"),
     "RegexReplace": plain("RegexReplace", "", "replace_global"),
     "SigmoidCrossEntropyWithLogits": _sigmoid_cross_entropy,
     "SoftmaxCrossEntropyWithLogits": _softmax_cross_entropy,
@@ -342,6 +347,7 @@ LAYER_RULES: dict[str, Rule] = {
     "StringLength": plain("StringLength", "", "unit"),
     "StringLower": plain("StringLower", "", "encoding"),
     "StringStrip": plain("StringStrip"),
+    "Substr": _substr,
     "StringToHashBucketFast": plain("StringToHashBucketFast", "", "num_buckets"),
     "StringToNumber": plain("StringToNumber", "", "out_type"),
     "StringUpper": plain("StringUpper", "", "encoding"),

@@ -8,6 +8,7 @@ examples as it says.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any, ClassVar
 
 from estimatorkit.core.conversion import convert_to_tensor
@@ -18,7 +19,8 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras import crossentropy, error_functions
 from estimatorkit.layers.engine.call_record import mask_on
 from estimatorkit.layers.losses import compute_weighted_loss
-from estimatorkit.layers.weighting import aligned, match_ranks
+from estimatorkit.layers.weighting import aligned, match_ranks, remove_squeezable_dimensions
+from estimatorkit.logger import logger
 from estimatorkit.ops.array import array
 from estimatorkit.ops.math import elementwise, reduce
 
@@ -112,6 +114,8 @@ class Loss:
 
     def _values(self, y_true: Any, y_pred: Any, by_example: bool) -> Any:
         """The losses; one per example, where weights or a mask tell examples apart."""
+        if isinstance(y_true, Tensor) and isinstance(y_pred, Tensor):
+            _warn_of_pairs(self.name, y_true, y_pred)
         return self.call(y_true, y_pred)
 
     def _get_reduction(self) -> str:
@@ -186,12 +190,12 @@ class LossFunctionWrapper(Loss):
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Returns the function's losses; a last dimension of 1 may be missing in either."""
-        truth, guesses = match_ranks(y_true, y_pred)
+        truth, guesses = of_one_rank(self.fn, y_true, y_pred)
         return self.fn(truth, guesses, **self._fn_kwargs)
 
     def _values(self, y_true: Any, y_pred: Any, by_example: bool) -> Any:
         if by_example:
-            y_true, y_pred = as_columns(self.fn, *match_ranks(y_true, y_pred))
+            y_true, y_pred = as_columns(self.fn, *of_one_rank(self.fn, y_true, y_pred))
         return self.call(y_true, y_pred)
 
     def get_config(self) -> dict[str, Any]:
@@ -233,6 +237,45 @@ _MEANS_OF_ELEMENTS = frozenset(
     }
 )
 """Functions that give the mean along the last axis of what each element costs."""
+
+
+def of_one_rank(function: Any, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+    """Labels and predictions of one rank, where one of them has a last dimension of 1 more.
+
+    Functions of this package get that dimension in both, and so give one value per example. Others
+    get it in neither, as from Keras, on which their own indices rely.
+    """
+    if getattr(function, "__module__", None) in _OWN_MODULES:
+        return match_ranks(y_true, y_pred)
+    truth, guesses = convert_to_tensor(y_true), convert_to_tensor(y_pred)
+    more = truth.shape.rank is not None and guesses.shape.rank == truth.shape.rank + 1
+    if not more or guesses.shape[-1] == 1:
+        truth, guesses = remove_squeezable_dimensions(truth, guesses)
+    _warn_of_pairs(getattr(function, "__name__", "loss"), truth, guesses)
+    return truth, guesses
+
+
+_OWN_MODULES = (error_functions.__name__, crossentropy.__name__)
+
+
+def _warn_of_pairs(name: str | None, truth: Tensor, guesses: Tensor) -> None:
+    if _makes_pairs(truth, guesses):
+        logger.warning(
+            "The loss %s gets labels of shape %s and predictions of shape %s: their difference "
+            "pairs each example with all others. Reshape one of them.",
+            name,
+            truth.shape,
+            guesses.shape,
+        )
+
+
+def _makes_pairs(one: Tensor, other: Tensor) -> bool:
+    """Whether the shape to which two tensors are broadcast is larger than both."""
+    sizes = one.shape.dims, other.shape.dims
+    if sizes[0] is None or sizes[1] is None:
+        return False
+    pairs = list(zip_longest(reversed(sizes[0]), reversed(sizes[1]), fillvalue=1))
+    return any(a == 1 != b for a, b in pairs) and any(b == 1 != a for a, b in pairs)
 
 
 def as_columns(function: Any, y_true: Tensor, y_pred: Tensor) -> tuple[Tensor, Tensor]:

@@ -305,6 +305,11 @@ def test_filter_predicate_gets_blocks_of_one_size() -> None:
     assert sizes == [128, 128, 128]
 
 
+def test_unbatch_of_rows_without_values() -> None:
+    rows = Dataset.from_tensor_slices(np.zeros((5, 0), np.float32)).batch(2).unbatch()
+    assert [row.shape for row in rows.as_numpy_iterator()] == [(0,)] * 5
+
+
 def test_empty_dataset_ends_at_once() -> None:
     iterator = Dataset.from_tensor_slices(np.zeros((0, 3))).shuffle(5).repeat().batch(2)
     blocks = iterator.make_block_iterator()

@@ -6,12 +6,13 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import estimatorkit as ek
-from estimatorkit.experiment import build, examples, inferred, runner, tables
+from estimatorkit.experiment import build, examples, inferred, preprocessing, runner, tables
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
 from tests.experiment.commands import succeed
@@ -243,3 +244,88 @@ def test_training_examples_are_evaluated() -> None:
     assert tables.evaluation_source(held, "train").startswith("75% of ")
     with pytest.raises(ConfigurationError, match=r"one 'train', as data.train is"):
         load_experiment("people.yaml", ["data.also_evaluate.train={csv: test.csv}"])
+
+
+BEST = """\
+name: best
+seed: 1
+data: {train: {csv: train-*.csv}, evaluate: {csv: test.csv}, label: rich}
+features: [numeric: {key: age, default: 40, normalizer: {type: scale, low: 20, high: 60}}]
+estimator: {type: LinearClassifier, label_vocabulary: [no, yes]}
+train: {epochs: 3, batch_size: 10, early_stopping: {metric: loss, patience: 50}}
+evaluate: {every: 3 steps, training: true}
+export: [best]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at_end", [True, False])
+def test_best_model_is_exported_once_unless_asked(at_end: bool) -> None:
+    write_people()
+    Path("best.yaml").write_text(BEST)
+    changes = [f"export=[{{type: best, at_end: {json.dumps(at_end)}}}]"]
+    done = runner.train(load_experiment("best.yaml", changes))
+    exports = list(Path("runs/best/export/best").glob("[0-9]*"))
+    assert (len(exports) == 1) == at_end
+    assert json.loads(Path("runs/best/export/best/best.json").read_text())["step"] == done.step
+
+
+@pytest.mark.parametrize(
+    ("changes", "at_end"),
+    [
+        (["export=[best]"], [True]),
+        (["train.early_stopping.restore_best=false"], [False]),
+        (["train.early_stopping=null"], [True]),
+        (
+            [
+                "train.early_stopping=null",
+                "export=[{type: best, name: one, metric: auc}, {type: best, metric: loss}]",
+            ],
+            [True, False],
+        ),
+    ],
+)
+def test_export_waits_for_the_model_that_is_restored(
+    changes: list[str], at_end: list[bool]
+) -> None:
+    write_people()
+    Path("best.yaml").write_text(BEST)
+    experiment = load_experiment("best.yaml", changes)
+    assert [each._at_end for each in build.exporters(experiment)] == at_end
+
+
+@pytest.mark.slow
+def test_rows_are_preprocessed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_people()
+    Path("best.yaml").write_text(BEST)
+    calls: list[str] = []
+    original = preprocessing.features
+
+    def counted(experiment: Any, data: Any) -> Any:
+        calls.append("features")
+        return original(experiment, data)
+
+    monkeypatch.setattr(preprocessing, "features", counted)
+    runner.train(load_experiment("best.yaml"))
+    read = ["training rows", "evaluation rows", "training rows to evaluate", "export"]
+    assert len(calls) == len(read)
+    evaluated = json.loads(Path("runs/best/best/best.json").read_text())["evaluations"]
+    assert len(evaluated) == 10
+
+
+def test_preprocessing_of_a_table() -> None:
+    write_people()
+    Path("best.yaml").write_text(BEST)
+    changes = ["derive={job_missing: {missing: job}}"]
+    changes += ["features=[{numeric: {key: age, default: 40}}, {numeric: job_missing}]"]
+    experiment = load_experiment("best.yaml", changes)
+    data = {
+        "age": np.array([np.nan, 3, np.inf, 5], np.float32),
+        "job": np.array([b"a", b"", b"c", b"d"], object),
+        "other": np.arange(4),
+    }
+    found = preprocessing.preprocessed(experiment, data)
+    assert found["age"].tolist() == [40, 3, 40, 5]
+    assert found["job_missing"].tolist() == [0, 1, 0, 0]
+    assert found["other"] is data["other"]
+    assert np.isnan(data["age"][0])

@@ -17,12 +17,14 @@ from golden_files import write_json
 from golden_values import plain
 from snippets_losses import (
     ARRAYS,
+    FITTED_SHAPES,
     FUNCTIONS,
     KERAS,
     PAIRWISE,
     REDUCTIONS,
     V1,
     V1_REDUCTIONS,
+    fitted,
     from_probabilities,
 )
 
@@ -30,6 +32,29 @@ from snippets_losses import (
 def _run(made: Any) -> Any:
     with tf.Session() as session:
         return plain(session.run(made))
+
+
+def _container(function: Any) -> Any:
+    from keras.src.engine.compile_utils import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        LossesContainer,
+    )
+
+    return LossesContainer(function)
+
+
+def _fitted() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for labels in FITTED_SHAPES:
+        for predictions in FITTED_SHAPES:
+            with tf.Graph().as_default(), tf.Session() as session:
+                try:
+                    loss, shapes = fitted(_container, tf, labels, predictions)
+                except ValueError:
+                    found[f"{labels} {predictions}"] = None
+                    continue
+                session.run(tf.global_variables_initializer())
+                found[f"{labels} {predictions}"] = [plain(session.run(loss)), *shapes]
+    return found
 
 
 def main() -> None:
@@ -62,6 +87,7 @@ def main() -> None:
                 name: keras.serialize(make(keras, "sum")) for name, (_, make) in KERAS.items()
             },
             "from probabilities": _run(from_probabilities(tf)),
+            "fitted": _fitted(),
         },
     )
 

@@ -226,6 +226,28 @@ FUNCTIONS: dict[str, Callable[[Any, dict[str, tuple[Any, Any, Any]]], Any]] = {
     ),
 }
 
+FITTED_SHAPES = ((3,), (3, 1), (3, 2), (3, 1, 1), (3, 2, 1), (3, 2, 2), (3, 2, 2, 1))
+
+
+def fitted(container: Any, tf: Any, labels: Any, predictions: Any) -> tuple[Any, list[Any]]:
+    """What a function of a user gets as a loss of `compile`: the loss, and the shapes.
+
+    Args:
+        container: makes the losses of `compile` of a function: `(y, outputs) -> loss`.
+    """
+    shapes: list[Any] = []
+
+    def mean_absolute(truth: Any, guesses: Any) -> Any:
+        shapes.extend([truth.shape.as_list(), guesses.shape.as_list()])
+        return tf.reduce_mean(tf.abs(truth - guesses))
+
+    arrays = [
+        np.arange(np.prod(shape), dtype=np.float32).reshape(shape) ** power
+        for shape, power in ((labels, 1.0), (predictions, 1.5))
+    ]
+    return container(mean_absolute)(*map(tf.constant, arrays)), shapes
+
+
 EXTREME = np.array([[-200.0, 0.0, 200.0], [90.0, -90.0, 0.0]], np.float32)
 """Logits whose probabilities are 0 and 1 in float32."""
 

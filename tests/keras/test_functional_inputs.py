@@ -62,3 +62,16 @@ def test_named_columns_as_vectors() -> None:
     assert model.predict(columns).shape == (8, 1)
     again = model.fit(list(columns.values()), np.arange(8.0), verbose=0).history["loss"]
     assert again[0] < first[0]
+
+
+def test_input_without_values() -> None:
+    """A model of an empty input learns its bias; TensorFlow 2.15's predict aborts the process."""
+    with tf.Graph().as_default():
+        inputs = tf.keras.Input((0,))
+        model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(inputs))
+        model.compile(tf.keras.optimizers.SGD(0.5), "mse")
+        empty = np.zeros((4, 0), np.float32)
+        model.fit(empty, np.full((4, 1), 3.0), batch_size=2, epochs=9, verbose=0)
+        np.testing.assert_allclose(model.predict(empty, verbose=0), np.full((4, 1), 3.0), rtol=1e-2)
+        same = tf.keras.Model(inputs, tf.keras.layers.Activation("relu")(inputs))
+        assert same.predict(empty, batch_size=2, verbose=0).shape == (4, 0)

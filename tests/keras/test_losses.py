@@ -15,15 +15,18 @@ import estimatorkit as tf
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.keras import backend, losses
+from estimatorkit.keras.engine.compiled import CompiledLoss
 from estimatorkit.layers import losses as layers_losses
 from estimatorkit.ops.nn import nn
 from estimatorkit.runtime.session import Session
 from tests.golden.snippets_losses import (
     ARRAYS,
     EXTREME,
+    FITTED_SHAPES,
     FUNCTIONS,
     KERAS,
     REDUCTIONS,
+    fitted,
     from_probabilities,
 )
 
@@ -213,3 +216,51 @@ def test_outer_broadcast_is_refused() -> None:
 def test_auto_reduction() -> None:
     assert losses.MeanSquaredError()._get_reduction() == "sum_over_batch_size"
     assert losses.MeanSquaredError("sum")._get_reduction() == "sum"
+
+
+def _container(function: Any) -> Any:
+    loss = CompiledLoss(function, None, ["output"])
+    return lambda labels, predictions: loss([labels], [predictions], [None])[0]
+
+
+@pytest.mark.parametrize("labels", FITTED_SHAPES)
+@pytest.mark.parametrize("predictions", FITTED_SHAPES)
+def test_function_gets_shapes_as_from_tensorflow(labels: Any, predictions: Any) -> None:
+    golden = GOLDEN["fitted"][f"{labels} {predictions}"]
+    if golden is None:
+        with pytest.raises(ValueError, match=r"(?i)shape|broadcast"):
+            fitted(_container, tf, labels, predictions)
+        return
+    value, *expected = golden
+    loss, shapes = fitted(_container, tf, labels, predictions)
+    assert shapes == expected
+    check({"loss": run(loss)}, {"loss": value})
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+def test_function_that_would_pair_examples_is_told(batch: int | None, caplog: Any) -> None:
+    labels, steps = tf.placeholder(tf.float32, [batch]), tf.placeholder(tf.float32, [batch, 2, 1])
+    absolute = _container(lambda truth, guesses: tf.abs(truth - guesses))
+    with caplog.at_level("WARNING", "estimatorkit"):
+        absolute(labels[:, None], steps)  # as (batch, 1) and (batch, 2)
+        assert not caplog.records
+        absolute(labels, steps)
+    assert "pairs each example with all others" in caplog.text
+
+    class Absolute(losses.Loss):
+        def call(self, y_true: Any, y_pred: Any) -> Any:
+            return tf.abs(y_true - y_pred)
+
+    caplog.clear()
+    Absolute(name="absolute")(labels, steps)
+    assert "The loss absolute gets labels of shape" in caplog.text
+    for function in (losses.MeanSquaredError(), losses.Huber(), losses.BinaryCrossentropy()):
+        with pytest.raises(ValueError, match="Shapes of y_true and y_pred are incompatible"):
+            function(labels, steps)
+
+
+def test_index_of_dimension_that_keras_removes_is_an_error() -> None:
+    last = _container(lambda truth, guesses: tf.reduce_mean(tf.abs(guesses[:, :, 0] - truth)))
+    labels, steps = (tf.placeholder(tf.float32, [None, *rest]) for rest in ([1], [2, 1]))
+    with pytest.raises(ValueError, match="Index out of range"):
+        last(labels, steps)

@@ -188,7 +188,7 @@ def unbatch(column: Column, what: str) -> tuple[Column, NDArray[np.int64]]:
         if column.ndim < 2:
             raise _scalar(what)
         counts = np.full(len(column), column.shape[1], np.int64)
-        return column.reshape(-1, *column.shape[2:]), counts
+        return column.reshape(len(column) * column.shape[1], *column.shape[2:]), counts
     if (column.shapes[:, 0] == NO_DIM).any():
         raise _scalar(what)
     counts = column.first_axis()

@@ -221,6 +221,9 @@ class BestExporter(_SavedModelExporter):
         mode: 'max' if a higher `metric` is better, 'min' if a lower one is; 'auto' infers it from
             the name.
         export_fn: see `LatestExporter`.
+        at_end: export when training has ended only, if its model is the best: with `EarlyStopping`
+            by the same metric, which restores the best, one export instead of many. Not in
+            TensorFlow.
 
     Raises:
         ValueError: `compare_fn` takes other arguments, or is given together with `metric`; an
@@ -240,6 +243,7 @@ class BestExporter(_SavedModelExporter):
         metric: str | None = None,
         mode: Mode = "auto",
         export_fn: ExportFn | None = None,
+        at_end: bool = False,
     ) -> None:
         super().__init__(
             name,
@@ -255,6 +259,7 @@ class BestExporter(_SavedModelExporter):
         self._monitor = None if metric is None else MetricMonitor(metric, mode)
         self._compare_fn = compare_fn
         self._event_file_pattern = event_file_pattern
+        self._at_end = at_end
         self._exported: dict[str, Mapping[str, Any]] = {}  # the best so far, by folder
 
     def export(
@@ -280,7 +285,8 @@ class BestExporter(_SavedModelExporter):
         is_the_final_export: bool,
         estimator: Any,
     ) -> bool:
-        wanted = self._is_best(export_path, eval_result, estimator)
+        is_time = is_the_final_export or not self._at_end
+        wanted = is_time and self._is_best(export_path, eval_result, estimator)
         if wanted:
             logger.info("Performing best model export.")
         return wanted

@@ -39,6 +39,7 @@ from estimatorkit.estimator.serving import exported_files as files
 from estimatorkit.estimator.serving.example_requests import sample_inputs
 from estimatorkit.estimator.serving.predictor import Predictor, array_of, padded
 from estimatorkit.estimator.serving.rest_json import column_request, reply, row_request
+from estimatorkit.estimator.serving.rounding import is_same, roundings
 from estimatorkit.estimator.serving.serving_graph import ServingGraph, make_serving_graph
 from estimatorkit.estimator.serving.serving_signatures import export_outputs, make_signatures
 from estimatorkit.estimator.spec import ModeKeys
@@ -533,6 +534,18 @@ class ServedGraph:
             return ids | weights
         return {key: pad for key, pad in ids.items() if is_harmless({key: pad})}
 
+    def is_output(self, tensor: Tensor, found: Any) -> bool:
+        """Whether the value of an output for `inputs` is the model's, up to rounding."""
+        expected, value = array_of(self.outputs[tensor]), array_of(found)
+        return is_same(expected, value) or is_same(expected, value, self._roundings[tensor])
+
+    @functools.cached_property
+    def _roundings(self) -> dict[Tensor, float]:
+        fed, fetches = self.inputs or {}, list(self.outputs)
+        run = _model(self._session, fetches, list(fed))
+        found = roundings(self._session.state, run, list(fed.values()))
+        return dict(zip(fetches, found, strict=True))
+
     @functools.cached_property
     def graph(self) -> ServingGraph:
         """The graph, with feeds and fetches by the names of the tensors."""
@@ -579,12 +592,7 @@ def _rows_alone(whole: Mapping[Tensor, Any], part: Mapping[Tensor, Any]) -> bool
 
 
 def _same(one: Any, other: Any) -> bool:
-    one, other = array_of(one), array_of(other)
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    if one.dtype.kind in "fcV":
-        return bool(np.allclose(one, other, rtol=1e-4, atol=1e-5, equal_nan=True))
-    return bool((one == other).all())
+    return is_same(array_of(one), array_of(other))
 
 
 def _example_files(parts: Mapping[str, Parts], shared: Mapping[str, ServedGraph]) -> dict[str, Any]:
@@ -618,7 +626,7 @@ def _self_test(folder: Path, parts: Mapping[str, Parts], shared: Mapping[str, Se
             for name, found in zip(names, answers, strict=True):
                 for key, tensor in parts[name][1].items():
                     expected = served.outputs[tensor]
-                    if not _same(expected, found[key]):
+                    if not served.is_output(tensor, found[key]):
                         raise InternalError.explained(
                             f"the exported model's output differs from the model's: signature "
                             f"{name!r}, output {key!r}",

@@ -555,7 +555,7 @@ def predict(model: Model, batches: Batches, callbacks: Any) -> Any:
 
 def _joined(batches: Any) -> Any:
     """Reshapes `(steps, batch, ...)` to `(steps * batch, ...)`."""
-    return batches.reshape(-1, *batches.shape[2:])
+    return batches.reshape(batches.shape[0] * batches.shape[1], *batches.shape[2:])
 
 
 __all__ = ["Compiled", "Step", "evaluate", "fit", "predict", "updates_of"]
