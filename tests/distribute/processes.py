@@ -83,6 +83,8 @@ _FORKED.set_forkserver_preload(
         *("jax.numpy", "jax.experimental.multihost_utils"),  # not pyarrow, which starts a thread
         *("estimatorkit.ops.all_ops", "estimatorkit.estimator.training_and_evaluation"),
         *("estimatorkit.distribute.tasks.server", "estimatorkit.distribute.tasks.cluster_loop"),
+        *("estimatorkit.distribute.tasks.task_service", "estimatorkit.interop.protos"),
+        *("estimatorkit.distribute.tasks.reply_cache", "pydantic.main", "pydantic.type_adapter"),
     ]
 )
 

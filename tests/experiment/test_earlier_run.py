@@ -83,6 +83,7 @@ def test_changeable_settings_continue() -> None:
     assert (final / "model.json").is_file() or any(final.iterdir())
 
 
+@pytest.mark.slow
 def test_moved_folder_is_same_data() -> None:
     Path("one").mkdir()
     Path("one/data.csv").write_text("a,b\n" + "1,2\n3,4\n" * 10)

@@ -10,7 +10,6 @@ import pytest
 from estimatorkit.experiment import runner
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
-from tests.sweep import sweep
 
 GOOD = """\
 name: people
@@ -169,7 +168,8 @@ def attempted(text: str, overrides: list[str]) -> str:
     return ""
 
 
-@sweep("case", PASTED, quick=1)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", PASTED)
 def test_pasted_hint_trains(case: str) -> None:
     (old, new), pattern, target = PASTED[case]
     assert GOOD.count(old) == 1

@@ -56,9 +56,6 @@ ELSEWHERE = {
     **dict.fromkeys(("KeptExamples", "KeepExamples", "GroupedListSums"), "test_ranking_metrics.py"),
     **dict.fromkeys(("Print", "PrintV2", "PyFunc", "PyFuncStateless"), "test_debug.py"),
     **dict.fromkeys(("If", "While", "Scan", "Call"), "test_control_flow.py"),  # hold functions
-    **dict.fromkeys(
-        ("DeleteSessionTensor", "GetSessionHandle", "GetSessionTensor"), "test_session.py"
-    ),
     "JaxFunction": "test_functions.py",  # needs ranks
     **dict.fromkeys(("MutexV2", "ExecuteInCriticalSection"), "test_critical_section.py"),
     "Timestamp": "test_debug.py",  # another value each time
@@ -79,11 +76,6 @@ ELSEWHERE = {
     },
     "DatasetToTFRecord": "test_tfrecords.py",
     "MergeV2Checkpoints": "test_saver_names.py",
-    **{
-        type_: "test_golden_pipelines.py"
-        for type_ in registry.registered_types()
-        if "Optional" in type_
-    },
     **{type_: "test_queues.py" for type_ in registry.registered_types() if "Queue" in type_},
     "QueueReopen": "test_sync_replicas.py",
 }

@@ -13,7 +13,6 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.experiment import runner
 from estimatorkit.experiment.load import load_experiment
-from tests.sweep import sweep
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "interactions.npz"
@@ -160,7 +159,8 @@ def _input_fn() -> Any:
     return tf.data.Dataset.from_tensor_slices(_clicks()).repeat(40).batch(32)
 
 
-@sweep("kind", ["DCN", "DeepFM", "xDeepFM", "AutoInt", "FiBiNET"], quick=1)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["DCN", "DeepFM", "xDeepFM", "AutoInt", "FiBiNET"])
 def test_models_learn_predict_and_export(kind: str, tmp_path: Path) -> None:
     config = tf.estimator.RunConfig(tf_random_seed=1)
     adam = tf.train.AdamOptimizer(0.02)

@@ -135,6 +135,7 @@ def test_item_frequencies_match_paper() -> None:
                 assert found == pytest.approx([1 / max(1, interval[i]) for i in items], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_hash_collision_shortens_one_interval() -> None:
     frequency = ItemFrequency(buckets=4, hashes=3, rate=0.05)
     rng = np.random.default_rng(0)
@@ -190,6 +191,7 @@ def catalogue() -> Any:
     return tf.data.Dataset.from_tensor_slices({"item": ITEMS}).batch(5)
 
 
+@pytest.mark.slow
 def test_learns_clicks_and_keeps_metrics_current(tmp_path: Path) -> None:
     model = tower(tmp_path, candidates=catalogue, top_k=(1, 3), estimate_sampling_probability=True)
     model.train(training, steps=5)

@@ -1,7 +1,6 @@
 """Sessions: feeds, fetches, pruning, values and their types, errors.
 
-Of the ops, `Placeholder` and `NoOp` are tested here; so are `GetSessionHandle`, `GetSessionTensor`
-and `DeleteSessionTensor`.
+Of the ops, `Placeholder` and `NoOp` are tested here.
 """
 
 from __future__ import annotations

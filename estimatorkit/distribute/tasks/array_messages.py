@@ -38,7 +38,7 @@ and the message's number."""
 _SHORT = 1 << 13
 """Bytes of descriptions that are cached when parsed: those of steps are equal."""
 
-_EMPTY = pa.record_batch([pa.array([], pa.uint8())], schema=SCHEMA)
+_EMPTY = pa.record_batch([pa.nulls(0, pa.uint8())], schema=SCHEMA)
 
 
 class BrokenMessage(ConnectionError):

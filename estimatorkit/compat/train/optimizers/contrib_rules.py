@@ -9,8 +9,6 @@ import jax.numpy as jnp
 from estimatorkit.train.optimizers.optimizer_rules import adam
 from estimatorkit.train.optimizers.update_rule import update_rule
 
-_SIGN_EXAMPLE = {"learning_rate": 0.1, "sign_decay": 0.5, "beta": 0.9}
-
 
 @update_rule(
     "NesterovAdam",
@@ -37,30 +35,6 @@ def nesterov_adam(
     v = v + (g * g - v) * (1 - beta2)
     step = learning_rate * jnp.sqrt(1 - beta2_power) / (1 - beta1_power)
     return w - step * (beta1 * m + (1 - beta1) * g) / (jnp.sqrt(v) + epsilon), m, v
-
-
-@update_rule(
-    "AddSign",
-    sparse_rows="every slot",
-    example=({**_SIGN_EXAMPLE, "alpha": 1.0}, ((0.955, -1.965), (0.48, 0.38))),
-)
-def add_sign(
-    w: Any, g: Any, m: Any, *, learning_rate: Any, alpha: Any, sign_decay: Any, beta: Any
-) -> Any:
-    m = beta * m + (1 - beta) * g
-    return w - learning_rate * (alpha + sign_decay * jnp.sign(g) * jnp.sign(m)) * g, m
-
-
-@update_rule(
-    "PowerSign",
-    sparse_rows="every slot",
-    example=({**_SIGN_EXAMPLE, "logbase": 1.0}, ((0.95053834, -1.9575429), (0.48, 0.38))),
-)
-def power_sign(
-    w: Any, g: Any, m: Any, *, learning_rate: Any, logbase: Any, sign_decay: Any, beta: Any
-) -> Any:
-    m = beta * m + (1 - beta) * g
-    return w - learning_rate * jnp.exp(logbase * sign_decay * jnp.sign(g) * jnp.sign(m)) * g, m
 
 
 @update_rule(
@@ -97,4 +71,7 @@ def lars(
     return w - learning_rate * trust * step, velocity
 
 
-__all__ = ["add_sign", "lars", "nesterov_adam", "power_sign"]
+__all__ = [
+    "lars",
+    "nesterov_adam",
+]
