@@ -7,15 +7,15 @@ It is a count from the operations and their static shapes (the figures are those
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.function_graph import operations_within
+from estimatorkit.core.function_graph import functions_held
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.sizes import LEAST
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.runtime.interpreter.cost import compiled_in, elementwise_seconds
 from estimatorkit.runtime.plan import Segment
 
@@ -36,7 +36,8 @@ def unknown_dimensions(tensors: Sequence[Tensor], values: Sequence[Any]) -> list
     return [
         (axis, number)
         for tensor, value in zip(tensors, values, strict=True)
-        for axis, (dim, number) in enumerate(zip(tensor.shape.dims or (), np.shape(value)))
+        if tensor.shape.dims is not None
+        for axis, (dim, number) in enumerate(zip(tensor.shape.dims, np.shape(value), strict=True))
         if dim is None and number >= LEAST
     ]
 
@@ -44,17 +45,36 @@ def unknown_dimensions(tensors: Sequence[Tensor], values: Sequence[Any]) -> list
 def share_of_compilation(segment: Segment, number: int) -> float:
     """The estimated time of a run in NumPy, divided by that of the compilation.
 
-    Matrix products count as their results, and a loop as one iteration: a run is rather longer.
+    Matrix products count as their results, and a loop whose length is unknown as one iteration: a
+    run is rather longer.
 
     Args:
         segment: the segment.
         number: what unknown dimensions are taken for.
     """
-    operations = [each for op in segment.ops for each in (op, *operations_within(op))]
-    operations = [op for op in operations if role_of(op) not in _FREE]
-    elements = sum(_elements(tensor, number) for op in operations for tensor in op.outputs)
-    run = elementwise_seconds(len(operations), elements) * _EQUATIONS
-    return run / compiled_in(len(operations) * _EQUATIONS)
+    counted = [each for op in segment.ops for each in _counted(op, number)]
+    steps = sum(times for times, _ in counted) * _EQUATIONS
+    elements = sum(times * elements for times, elements in counted) * _EQUATIONS
+    return elementwise_seconds(steps, elements) / compiled_in(len(counted) * _EQUATIONS)
+
+
+def _counted(op: Operation, number: int, times: int = 1) -> Iterator[tuple[int, int]]:
+    """How often an operation and those in its functions run, and the elements of their results."""
+    if role_of(op) not in _FREE:
+        yield times, sum(_elements(tensor, number) for tensor in op.outputs)
+    times *= _iterations(op)
+    for function in functions_held(op.attrs):
+        for inner in function.graph.get_operations():
+            yield from _counted(inner, number, times)
+
+
+def _iterations(op: Operation) -> int:
+    """How often an operation runs its functions, as far as that is known."""
+    attrs = op.attrs.get("forward_attrs", op.attrs)  # a gradient's: its operation's
+    if "length" not in attrs:  # no scan
+        return 1
+    columns = [each.shape.dims for each in op.inputs[attrs["carried"] : attrs["leading"]]]
+    return next((dims[0] for dims in columns if dims and dims[0]), attrs["length"] or 1)
 
 
 def _elements(tensor: Tensor, number: int) -> int:
