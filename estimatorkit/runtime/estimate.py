@@ -14,6 +14,7 @@ import numpy as np
 
 from estimatorkit.core.function_graph import functions_held
 from estimatorkit.core.registry import Role, role_of
+from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.sizes import LEAST
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.runtime.interpreter.cost import compiled_in, elementwise_seconds
@@ -45,23 +46,26 @@ def unknown_dimensions(tensors: Sequence[Tensor], values: Sequence[Any]) -> list
 def share_of_compilation(segment: Segment, number: int) -> float:
     """The estimated time of a run in NumPy, divided by that of the compilation.
 
-    Matrix products count as their results, and a loop whose length is unknown as one iteration: a
-    run is rather longer.
+    Updated variables count as other results. Matrix products count as their results, and a loop
+    whose length is unknown as one iteration: a run is rather longer.
 
     Args:
         segment: the segment.
         number: what unknown dimensions are taken for.
     """
     counted = [each for op in segment.ops for each in _counted(op, number)]
+    variable = segment.ops[0].graph.get_operation_by_name
+    updated = (as_shape(variable(name).attrs["shape"]) for name in segment.writes)
     steps = sum(times for times, _ in counted) * _EQUATIONS
     elements = sum(times * elements for times, elements in counted) * _EQUATIONS
+    elements += sum(_count(shape, number) for shape in updated)
     return elementwise_seconds(steps, elements) / compiled_in(len(counted) * _EQUATIONS)
 
 
 def _counted(op: Operation, number: int, times: int = 1) -> Iterator[tuple[int, int]]:
     """How often an operation and those in its functions run, and the elements of their results."""
     if role_of(op) not in _FREE:
-        yield times, sum(_elements(tensor, number) for tensor in op.outputs)
+        yield times, sum(_count(tensor.shape, number) for tensor in op.outputs)
     times *= _iterations(op)
     for function in functions_held(op.attrs):
         for inner in function.graph.get_operations():
@@ -77,6 +81,6 @@ def _iterations(op: Operation) -> int:
     return next((dims[0] for dims in columns if dims and dims[0]), attrs["length"] or 1)
 
 
-def _elements(tensor: Tensor, number: int) -> int:
-    dims = tensor.shape.dims
+def _count(shape: TensorShape, number: int) -> int:
+    dims = shape.dims
     return 0 if dims is None else math.prod(number if dim is None else dim for dim in dims)

@@ -108,6 +108,17 @@ def test_estimate_counts_the_iterations_of_a_scan() -> None:
     assert many > 100 * few
 
 
+def test_estimate_counts_updated_variables() -> None:
+    shares = []
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, 4])
+        for rows in (10, 1_000_000):
+            table = tf.get_variable(f"table{rows}", [rows, 4])
+            shares.append(segment_of(tf.scatter_add(table, [0, 1], x).op, x))
+    few, many = (share_of_compilation(each, 1) for each in shares)
+    assert few < interpreted.CHEAP < many
+
+
 def test_unknown_dimensions_are_those_of_no_number() -> None:
     with tf.Graph().as_default():
         tensors = [
