@@ -155,7 +155,11 @@ class CompiledSegment:
             there are tests; and what is to run these shapes next time.
         """
         mode = self._state.executor
-        if executor is None and (mode == "xla" or not is_cpu(self._device)):
+        if executor is None and (
+            mode == "xla"
+            or not is_cpu(self._device)
+            or (mode == "auto" and self._interpreter.leaves(inputs))
+        ):
             executor = self._compile(static, self._record)
         elif isinstance(executor, Interpretation) and mode == "auto":
             executor = self._executable(executor) or executor

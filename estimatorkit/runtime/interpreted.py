@@ -21,6 +21,7 @@ import numpy as np
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.logger import logger
+from estimatorkit.runtime.estimate import share_of_compilation, unknown_dimensions
 from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
 from estimatorkit.runtime.interpreter.control import Faulted, cancellable_by
 from estimatorkit.runtime.interpreter.cost import RUN, Meter, compilation_seconds, metered
@@ -64,11 +65,28 @@ class SegmentInterpreter:
         self.segment = segment
         self.sites = sites
         self.shapes = 0
+        self._traced = [each for each in segment.inputs if each not in segment.static_inputs]
         self._traces: dict[Any, list[_Trace]] = {}  # by the values of static inputs
         variable = segment.ops[0].graph.get_operation_by_name
         shapes = [variable(name).attrs["shape"] for name in segment.reads]
         self.growing = [at for at, each in enumerate(shapes) if not each.is_fully_defined()]
         """The variables whose shapes may change between runs, by their places in the state."""
+
+    def leaves(self, inputs: Sequence[Any]) -> bool:
+        """Whether the first shapes are left to XLA for sure, which is known without a trace: runs
+        are longer than `CHEAP` by an estimate that is too low if anything.
+
+        Args:
+            inputs: the values of the inputs that are not static.
+        """
+        if self.shapes:
+            return False
+        unknown = unknown_dimensions(self._traced, inputs)
+        cheap = CHEAP_OF_MANY if any(axis for axis, _ in unknown) else CHEAP
+        least = min((number for _, number in unknown), default=1)
+        found = share_of_compilation(self.segment, least) >= cheap
+        self.shapes += found
+        return found
 
     def interpretation(
         self, static: Mapping[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]

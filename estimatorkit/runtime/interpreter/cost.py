@@ -107,9 +107,19 @@ def convolution_seconds(equation: Equation, outputs: int) -> float:
     return 20 * _CALL + products * _CONVOLUTION
 
 
+def elementwise_seconds(steps: int, elements: int) -> float:
+    """The estimated time of steps whose results have so many elements together."""
+    return steps * _CALL + elements * _ELEMENT
+
+
 def compilation_seconds(jaxpr: Any) -> float:
     """Estimates the seconds that XLA takes to compile a jaxpr."""
-    return _EXECUTABLE_OF_XLA + _EQUATION_OF_XLA * _count(jaxpr)
+    return compiled_in(_count(jaxpr))
+
+
+def compiled_in(equations: int) -> float:
+    """Estimates the seconds that XLA takes for so many equations."""
+    return _EXECUTABLE_OF_XLA + _EQUATION_OF_XLA * equations
 
 
 def _count(jaxpr: Any) -> int:
