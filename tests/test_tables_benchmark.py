@@ -160,7 +160,7 @@ def test_dates_and_truth_values_become_numbers() -> None:
     assert found.iloc[1, 1:].isna().all()
 
 
-PARTS = ("year", "month", "day", "weekday", "hour")
+PARTS = ("year", "month", "day", "day_of_week", "hour")
 
 
 def test_rare_categories_are_one_and_unseen_ones_missing() -> None:

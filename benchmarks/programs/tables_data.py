@@ -59,7 +59,7 @@ def plain(frame, dates):
     frame = frame.copy()
     for name in dates:
         moments = pd.to_datetime(frame.pop(name))
-        for part in ("year", "month", "day", "weekday", "hour"):
+        for part in ("year", "month", "day", "day_of_week", "hour"):
             frame[f"{name}_{part}"] = getattr(moments.dt, part)
     truths = frame.select_dtypes("bool").columns
     return frame.astype(dict.fromkeys(truths, "int64"))
