@@ -13,6 +13,9 @@ OWN = "estimatorkit "
 LINEAR = "linear"
 LOWEST = -1.0
 """No normalized score counts for less: a diverged network would outweigh the other tables."""
+LEAST = 0.01
+"""What the best method must gain on the linear one: less is noise of the test rows, and normalized
+scores would magnify it."""
 
 
 class Results:
@@ -64,8 +67,8 @@ class Standing:
 
     Attributes:
         rank: from 1; equals share the mean of their ranks, and failures share the last ones.
-        normalized: 0 is the linear model, or a failure, 1 the best method; None where the linear
-            model is the best, or absent.
+        normalized: 0 is the linear model, or a failure, 1 the best method; None where the best
+            gains less than `LEAST`, or the linear model is absent.
         best: whether no method has a higher score.
     """
 
@@ -84,7 +87,7 @@ def standings(scores: dict[str, float | None]) -> dict[str, Standing]:
         above = sum(each > own for each in compared.values())
         equal = sum(each == own for each in compared.values())
         normalized = None
-        if base is not None and highest > base:
+        if base is not None and highest - base >= LEAST:
             given = scores[name]
             normalized = 0.0 if given is None else (given - base) / (highest - base)
             normalized = max(LOWEST, normalized)
@@ -123,7 +126,7 @@ def summary(results: Results) -> str:
         ]
         lines.append((rank, cells))
     head = "method,tables,mean rank,mean normalized score,wins,failures,median seconds a fit,"
-    head += "of processors,versions"
+    head += "median processor seconds,versions"
     return markdown([head.split(","), *(cells for _, cells in sorted(lines))])
 
 
@@ -188,8 +191,8 @@ def report(results: Results) -> str:
     parts = [
         "### Default models on tables, by `benchmarks/tables.py`: the best of each table in bold",
         f"Fits of {between}; seeds {', '.join(map(str, seeds))}. A failure has the last rank and "
-        f"the normalized score 0; none counts for less than {LOWEST:g}, and tables whose best "
-        "method is linear for nobody.",
+        f"the normalized score 0; no normalized score counts for less than {LOWEST:g}, and none "
+        f"where the best method gains less than {LEAST:g} on the linear one.",
         summary(results),
         by_table(results),
         *(["Failures:", "\n".join(failures)] if failures else []),

@@ -84,8 +84,9 @@ def test_standings_with_equals_and_failures() -> None:
     }
 
 
-def test_nothing_is_scaled_where_linear_is_the_best() -> None:
-    found = standings({"linear": 0.5, "a": 0.25})
+@pytest.mark.parametrize("other", [0.25, 0.505])
+def test_nothing_is_scaled_where_the_best_gains_little(other: float) -> None:
+    found = standings({"linear": 0.5, "a": other})
     assert [each.normalized for each in found.values()] == [None, None]
 
 
