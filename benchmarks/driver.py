@@ -67,20 +67,24 @@ class Entrant:
             environment.pop("PYTHONPATH", None)  # it may name packages of this interpreter's Python
         return environment
 
-    def run(self, *arguments: str) -> dict[str, object]:
-        """Runs one process and returns its JSON line.
+    def run(self, *arguments: str, limit: float | None = None) -> dict[str, object]:
+        """Runs one process, for at most `limit` seconds, and returns its JSON line.
 
         Raises:
             FailedRunError: the process did not succeed.
         """
-        done = subprocess.run(  # noqa: S603 - an interpreter that the user named
-            [str(self.python()), "-m", self.module, *arguments],
-            cwd=self.folder,
-            env=self.whole_environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        try:
+            done = subprocess.run(  # noqa: S603 - an interpreter that the user named
+                [str(self.python()), "-m", self.module, *arguments],
+                cwd=self.folder,
+                env=self.whole_environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=limit,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise FailedRunError(f"took more than {limit:g} seconds") from error
         if done.returncode:
             raise FailedRunError("\n".join(done.stderr.strip().splitlines()[-4:]))
         result: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
