@@ -210,9 +210,7 @@ class Wrapper(Parameters):
             "config": config,
             **self._label_arguments(),
         }
-        arguments = {
-            name: value for name, value in HIDDEN_UNITS.items() if needs(taken.get(name))
-        }
+        arguments = {name: value for name, value in HIDDEN_UNITS.items() if needs(taken.get(name))}
         arguments |= {name: value for name, value in offered.items() if name in taken}
         for name, value in self._arguments().items():
             if name not in taken and not _takes_any(maker):

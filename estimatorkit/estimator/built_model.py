@@ -324,7 +324,9 @@ class ModelStore:
         if model is None:
             model = build()
         own = (*model.hooks, *model.chief_hooks)
-        may_keep = may_reuse and model.reusable and not any(each.serves_one_training for each in own)
+        may_keep = (
+            may_reuse and model.reusable and not any(each.serves_one_training for each in own)
+        )
         kept = False
         try:
             yield model

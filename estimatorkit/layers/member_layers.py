@@ -16,7 +16,6 @@ from estimatorkit.layers.engine.configured import ConfiguredLayer, check_floatin
 from estimatorkit.layers.initializers import Initializer, RandomNormal, RandomUniform
 from estimatorkit.layers.numeric_embeddings import own_shape
 from estimatorkit.ops.array import array, filling, joining
-from estimatorkit.ops.linalg.products import einsum
 from estimatorkit.ops.math import linalg
 
 
@@ -121,7 +120,9 @@ class MemberDense(ConfiguredLayer):
             # transposes inputs and outputs.
             each = joining.unstack(self.kernel.value())
             of_each = joining.unstack(inputs, axis=1) if of_members else [inputs] * self.members
-            outputs = joining.stack([linalg.matmul(x, w) for x, w in zip(of_each, each, strict=True)], 1)
+            outputs = joining.stack(
+                [linalg.matmul(x, w) for x, w in zip(of_each, each, strict=True)], 1
+            )
         if self._gain != 1.0:
             outputs = outputs * self._gain
         if self.shared:

@@ -43,8 +43,8 @@ from estimatorkit.premade.tabular_network import RATE_FACTORS, NetworkSettings, 
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook
-from estimatorkit.train.optimizers.optimizer import Optimizer
 from estimatorkit.train.optimizers.adam_w import AdamWOptimizer
+from estimatorkit.train.optimizers.optimizer import Optimizer
 from estimatorkit.train.optimizers.schedules import coslog_decay
 
 Columns = FeatureColumn | Iterable[FeatureColumn]
@@ -68,6 +68,7 @@ def usual_epochs(rows: int) -> int:
     40 and at most 256 epochs (RealMLP's number).
     """
     return min(_MOST_EPOCHS, max(_LEAST_EPOCHS, _STEPS * BATCH_SIZE // max(rows, 1)))
+
 
 def _model_fn(
     head: Head, columns: TableColumns, settings: NetworkSettings, schedule: _Schedule
@@ -222,8 +223,8 @@ class TabularClassifier(TabularEstimator):
     indicators or, of more than 10 ids, embeddings. The members of the ensemble are trained on the
     same batches, and their probabilities are averaged.
 
-    Labels, metrics and predictions: see `DNNClassifier`. Source: the parts and most values are those
-    of RealMLP (Holzmueller et al. 2024, arXiv:2407.04491). TensorFlow has no such estimator.
+    Labels, metrics and predictions: see `DNNClassifier`. The parts and most values are those of
+    RealMLP (Holzmueller et al. 2024, arXiv:2407.04491); TensorFlow has no such estimator.
 
     Example:
         ```python

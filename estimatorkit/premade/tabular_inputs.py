@@ -67,7 +67,7 @@ class TableColumns:
 
     @classmethod
     def of(cls, feature_columns: FeatureColumn | Iterable[FeatureColumn]) -> TableColumns:
-        """Sorts columns; categorical ones become indicators, or embeddings where there are many ids.
+        """Sorts columns; categorical ones become indicators or, of many ids, embeddings.
 
         Args:
             feature_columns: numeric, categorical and other dense columns.

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.v1.contrib.learn.python.learn.estimators import rnn_common
 from estimatorkit.compat.v1.python.ops import (
     metrics_impl,
@@ -18,6 +16,8 @@ from estimatorkit.compat.v1.python.ops import (
     rnn_cell_impl,
 )
 from estimatorkit.compat.v1.python.util import deprecation, function_utils, tf_export
+
+import estimatorkit.compat.v1 as tf
 
 
 class Called:

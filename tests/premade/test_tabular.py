@@ -100,7 +100,7 @@ def test_statistics_are_those_of_the_first_rows_and_the_input_is_rewound(tmp_pat
                 yield {key: values[row] for key, values in features.items()}, labels[row]
 
         types = ({"x": tf.float32, "z": tf.float32, "word": tf.string, "id": tf.string}, tf.float32)
-        shapes = (dict.fromkeys(features, []), [])
+        shapes = ({key: [] for key in features}, [])
         return tf.data.Dataset.from_generator(generate, types, shapes).batch(ROWS)
 
     regressor = tf.estimator.TabularRegressor(_columns(), config=_config(tmp_path), **SMALL)
