@@ -37,7 +37,7 @@ seed: 1                     # the same seed gives the same model; null: another 
 
 data:
   train: {source}
-  holdout: {holdout}              # the share of the rows to measure with; or evaluate: {{csv: a.csv}}
+  holdout: {holdout:<17}# the share of the rows to measure with; or evaluate: {{csv: test.csv}}
   label: {label}
 {missing}
 infer: true                 # these columns, chosen from the data; or paste and change them

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -159,7 +159,7 @@ class _Scheduled(Estimator):
         steps: int | None = None,
         max_steps: int | None = None,
         saving_listeners: Sequence[CheckpointSaverListener] | None = None,
-    ) -> Estimator:
+    ) -> Self:
         """See `Estimator.train`; the learning rate's schedule ends with the last step, unless
         `train_steps` was given.
         """
