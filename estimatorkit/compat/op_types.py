@@ -46,7 +46,7 @@ add_ops("estimatorkit.compat.ops.tables.vocabularies", "LookupTableFindOrHash")
 add_ops("estimatorkit.compat.ops.text.audio", "DecodeWav EncodeWav")
 add_ops(
     "estimatorkit.compat.train.optimizers.contrib_rules",
-    "ApplyLars ApplyNesterovAdam SparseApplyNesterovAdam",
+    "ApplyLars ApplyNesterovAdam SparseApplyLars SparseApplyNesterovAdam",
 )
 add_ops("estimatorkit.compat.train.optimizers.sync_replicas_optimizer", "QueueReopen")
 add_ops("estimatorkit.compat.train.queues.input_producers", "HostRow")

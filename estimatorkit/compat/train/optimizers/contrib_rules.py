@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from estimatorkit.train.optimizers.optimizer_rules import adam
 from estimatorkit.train.optimizers.update_rule import update_rule
 
+_SIGN_EXAMPLE = {"learning_rate": 0.1, "sign_decay": 0.5, "beta": 0.9}
+
 
 @update_rule(
     "NesterovAdam",
