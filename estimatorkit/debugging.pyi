@@ -17,5 +17,6 @@ from estimatorkit.ops.debug.debug import (
 from estimatorkit.ops.math.elementwise import (
     is_finite as is_finite, is_inf as is_inf, is_nan as is_nan,
 )
+from estimatorkit.compat.names.debugging import *
 
 assert_all_finite = verify_tensor_all_finite

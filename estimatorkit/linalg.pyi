@@ -17,6 +17,7 @@ from estimatorkit.ops.linalg.products import (
 from estimatorkit.ops.math.linalg import matmul as matmul
 from estimatorkit.ops.nn.nn import l2_normalize as l2_normalize
 from estimatorkit.train.optimizers.clip import global_norm as global_norm
+from estimatorkit.compat.names.linalg import *
 
 det = matrix_determinant
 inv = matrix_inverse

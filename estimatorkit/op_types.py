@@ -12,9 +12,14 @@ from estimatorkit.core.registry import add_ops
 
 add_ops("estimatorkit.ops.variables.initializers", "OrthogonalBasis")
 add_ops("estimatorkit.data.dataset_values", "DatasetToSingleElement ReduceDataset")
+add_ops("estimatorkit.data.experimental", "SparseRowShape")
 add_ops(
     "estimatorkit.data.iterator_ops",
     "Iterator IteratorGetNext IteratorGetNextOf IteratorToStringHandle MakeIterator",
+)
+add_ops(
+    "estimatorkit.data.optional",
+    "IteratorGetNextAsOptional OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone",
 )
 add_ops("estimatorkit.data.readers.record_writing", "DatasetToTFRecord")
 add_ops("estimatorkit.data.traced_functions", "DatasetVariant")

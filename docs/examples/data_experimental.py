@@ -26,12 +26,30 @@ options.experimental_optimization = tf.data.experimental.OptimizationOptions()
 options.experimental_optimization.map_fusion = True
 tf.data.Dataset.range(3).with_options(options).options().experimental_optimization
 
+# %% Optional
+some = tf.data.experimental.Optional.from_value({"legs": 6})
+none = tf.data.experimental.Optional.empty(some.element_spec)
+with tf.Session() as session:
+    print(session.run([some.has_value(), some.get_value(), none.has_value()]))
+
+# %% Reducer
+count = tf.data.experimental.Reducer(
+    lambda key: 0, lambda state, number: state + 1, lambda state: state
+)
+by_parity = tf.data.experimental.group_by_reducer(lambda number: number % 2, count)
+list(tf.data.Dataset.range(5).apply(by_parity))
+
 # %% TFRecordWriter
 dataset = tf.data.Dataset.from_tensor_slices(["ant", "bee"])
 write = tf.data.experimental.TFRecordWriter("words.tfrecord").write(dataset)
 with tf.Session() as session:
     session.run(write)
 list(tf.data.TFRecordDataset("words.tfrecord"))
+
+# %% assert_cardinality
+dataset = tf.data.Dataset.range(5).filter(lambda number: number < 3)
+counted = dataset.apply(tf.data.experimental.assert_cardinality(3))
+tf.data.experimental.cardinality(dataset), tf.data.experimental.cardinality(counted)
 
 # %% bucket_by_sequence_length
 words = tf.data.Dataset.from_generator(
@@ -51,13 +69,42 @@ words = [tf.data.Dataset.from_tensors(word).repeat() for word in ("ant", "bee")]
 choices = tf.data.Dataset.from_tensor_slices(np.array([0, 1, 1, 0]))
 list(tf.data.experimental.choose_from_datasets(words, choices))
 
+# %% copy_to_device
+dataset = tf.data.Dataset.range(3).apply(tf.data.experimental.copy_to_device("/gpu:0"))
+list(dataset)
+
+# %% dense_to_sparse_batch
+dataset = tf.data.Dataset.range(1, 4).map(lambda count: tf.fill([count], count))
+dataset = dataset.apply(tf.data.experimental.dense_to_sparse_batch(3, row_shape=[4]))
+batch = tf.data.make_one_shot_iterator(dataset).get_next()
+tf.sparse.to_dense(batch)
+
 # %% enumerate_dataset
 dataset = tf.data.Dataset.from_tensor_slices(["ant", "bee"])
 list(dataset.apply(tf.data.experimental.enumerate_dataset(start=1)))
 
+# %% get_next_as_optional
+iterator = tf.data.Dataset.range(1).make_one_shot_iterator()
+optional = tf.data.experimental.get_next_as_optional(iterator)
+some = optional.has_value()
+number = tf.cond(some, optional.get_value, lambda: tf.constant(-1, tf.int64))
+with tf.Session() as session:
+    print([session.run([some, number]) for _ in range(2)])
+
 # %% get_single_element
 dataset = tf.data.Dataset.range(1, 5).batch(4).map(lambda batch: batch**2)
 tf.data.experimental.get_single_element(dataset)
+
+# %% get_structure
+dataset = tf.data.Dataset.from_tensors({"size": [1.5, 2.5], "name": "ant"})
+tf.data.experimental.get_structure(dataset)
+
+# %% group_by_reducer
+total = tf.data.experimental.Reducer(
+    lambda key: tf.constant(0, tf.int64), lambda state, number: state + number, lambda state: state
+)
+by_third = tf.data.experimental.group_by_reducer(lambda number: number % 3, total)
+list(tf.data.Dataset.range(10).apply(by_third))
 
 # %% group_by_window
 group = tf.data.experimental.group_by_window(
@@ -112,6 +159,17 @@ spec = {"size": tf.FixedLenFeature([], tf.float32)}
 parse = tf.data.experimental.parse_example_dataset(spec)
 dataset = tf.data.Dataset.from_tensors(example.SerializeToString()).repeat(2).batch(2)
 list(dataset.apply(parse))
+
+# %% prefetch_to_device
+dataset = tf.data.Dataset.range(4).batch(2)
+list(dataset.apply(tf.data.experimental.prefetch_to_device("/gpu:0", buffer_size=2)))
+
+# %% rejection_resample
+labels = tf.data.Dataset.from_tensor_slices([0, 0, 0, 1]).repeat(500)
+resample = tf.data.experimental.rejection_resample(
+    lambda label: label, target_dist=[0.5, 0.5], initial_dist=[0.75, 0.25], seed=1
+)
+np.mean([label for label, _ in labels.apply(resample)])
 
 # %% sample_from_datasets
 words = [tf.data.Dataset.from_tensors(word).repeat() for word in ("ant", "bee")]

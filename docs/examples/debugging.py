@@ -191,6 +191,17 @@ try:
 except ValueError as error:
     print(error)
 
+# %% assert_shapes
+features = tf.placeholder(tf.float32, [None, 4])
+labels = tf.placeholder(tf.int32, [None])
+assertion = tf.debugging.assert_shapes([(features, ("N", 4)), (labels, ("N",))])
+with tf.Session() as session:
+    session.run(assertion, {features: np.zeros([2, 4]), labels: [0, 1]})
+    try:
+        session.run(assertion, {features: np.zeros([2, 4]), labels: [0, 1, 2]})
+    except tf.errors.InvalidArgumentError as error:
+        print(error)
+
 # %% assert_type
 tf.debugging.assert_type(tf.constant(1.0), tf.float32)
 try:

@@ -32,6 +32,13 @@ tf.image.adjust_saturation(image, saturation_factor=0.5)
 image = tf.reshape(tf.range(16), [4, 4, 1])
 tf.image.central_crop(image, central_fraction=0.5)[:, :, 0]
 
+# %% combined_non_max_suppression
+boxes = tf.constant([[[[0.0, 0.0, 1.0, 1.0]], [[0.0, 0.0, 0.9, 1.0]]]])
+scores = tf.constant([[[0.9], [0.8]]])
+found = tf.image.combined_non_max_suppression(boxes, scores, 2, 2)
+boxes, scores, classes, counts = found
+scores, counts
+
 # %% convert_image_dtype
 image = tf.constant([[[255, 0, 0], [0, 128, 255]]], tf.uint8)
 tf.image.convert_image_dtype(image, tf.float32)
@@ -131,6 +138,25 @@ down[0, :, :, 0], across[0, :, :, 0]
 image = tf.constant(np.full([4, 6, 3], 128, np.uint8))
 jpeg, png = tf.image.encode_jpeg(image), tf.image.encode_png(image)
 tf.image.is_jpeg(jpeg), tf.image.is_jpeg(png)
+
+# %% non_max_suppression
+boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.9, 1.0], [0.0, 2.0, 1.0, 3.0]]
+scores = [0.9, 0.8, 0.7]
+tf.image.non_max_suppression(boxes, scores, max_output_size=3)
+
+# %% non_max_suppression_overlaps
+overlaps = [[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]]
+tf.image.non_max_suppression_overlaps(overlaps, [0.9, 0.8, 0.7], max_output_size=3)
+
+# %% non_max_suppression_padded
+boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.9, 1.0], [0.0, 2.0, 1.0, 3.0]]
+scores = [0.9, 0.8, 0.7]
+tf.image.non_max_suppression_padded(boxes, scores, max_output_size=3, pad_to_max_output_size=True)
+
+# %% non_max_suppression_with_scores
+boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.9, 1.0], [0.0, 2.0, 1.0, 3.0]]
+scores = [0.9, 0.8, 0.7]
+tf.image.non_max_suppression_with_scores(boxes, scores, max_output_size=3, soft_nms_sigma=0.5)
 
 # %% pad_to_bounding_box
 image = tf.ones([1, 2, 1], tf.int32)

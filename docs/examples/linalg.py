@@ -56,6 +56,11 @@ inverse, tf.matmul(matrix, inverse)
 # %% logdet
 tf.exp(tf.linalg.logdet([[4.0, 2.0], [2.0, 5.0]]))
 
+# %% logm
+matrix = tf.constant([[1.0 + 0j, 2.0], [0.0, 3.0]])
+logarithm = tf.linalg.logm(matrix)
+logarithm, tf.linalg.expm(logarithm)
+
 # %% lstsq
 times = tf.constant([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
 intercept_and_slope = tf.linalg.lstsq(times, [[1.0], [3.0], [5.0]])
@@ -64,6 +69,9 @@ intercept_and_slope
 # %% matmul
 first, second = tf.constant([[1, 2], [3, 4]]), tf.constant([[1, 0], [1, 10]])
 tf.linalg.matmul(first, second), tf.linalg.matmul(first, second, transpose_b=True)
+
+# %% matrix_rank
+tf.linalg.matrix_rank([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]])
 
 # %% matrix_transpose
 batch = np.arange(8).reshape(2, 2, 2)
@@ -80,6 +88,10 @@ tf.linalg.norm(matrix, axis=1), tf.linalg.norm(matrix, ord=1, axis=1)
 unit, norm = tf.linalg.normalize([[3.0, 4.0], [0.0, 2.0]], axis=1)
 unit, norm
 
+# %% pinv
+matrix = tf.constant([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+tf.linalg.pinv(matrix)
+
 # %% qr
 matrix = tf.constant([[3.0, 5.0], [4.0, 0.0]])
 orthogonal, upper = tf.linalg.qr(matrix)
@@ -94,6 +106,10 @@ sign, tf.exp(log_absolute)
 
 # %% solve
 tf.linalg.solve([[3.0, 1.0], [1.0, 2.0]], [[9.0], [8.0]])
+
+# %% sqrtm
+root = tf.linalg.sqrtm([[33.0, 24.0], [48.0, 57.0]])
+root, tf.matmul(root, root)
 
 # %% svd
 values, left, right = tf.linalg.svd([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])

@@ -100,6 +100,18 @@ tf.sparse.reshape(x, [4]).indices
 x = tf.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
 tf.sparse.to_dense(tf.sparse.retain(x, [True, False]))
 
+# %% segment_mean
+data = [[1.0], [2.0], [6.0]]
+tf.sparse.segment_mean(data, indices=[0, 2, 1], segment_ids=[0, 0, 1])
+
+# %% segment_sqrt_n
+data = [[1.0], [2.0], [6.0]]
+tf.sparse.segment_sqrt_n(data, indices=[0, 2, 1], segment_ids=[0, 0, 1])
+
+# %% segment_sum
+data = [[1.0], [2.0], [6.0]]
+tf.sparse.segment_sum(data, indices=[0, 2, 1], segment_ids=[0, 0, 1])
+
 # %% slice
 x = tf.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
 tf.sparse.to_dense(tf.sparse.slice(x, [0, 0], [1, 2]))

@@ -12,16 +12,25 @@ add_ops(
     "StatelessRandomUniformInt StatelessShuffle StatelessTruncatedNormal",
 )
 add_ops("estimatorkit.compat.ops.control.critical_section", "ExecuteInCriticalSection MutexV2")
+add_ops("estimatorkit.compat.ops.control.switches", "BothSides ChosenSide")
 add_ops("estimatorkit.compat.ops.image.boxes", "DrawBoundingBoxesV2 SampleDistortedBoundingBoxV2")
 add_ops(
     "estimatorkit.compat.ops.image.measures",
     "ImageGradients PSNR SSIM SSIMMultiscale SobelEdges TotalVariation",
 )
 add_ops("estimatorkit.compat.ops.image.patches", "CropAndResize ExtractGlimpse ExtractImagePatches")
+add_ops(
+    "estimatorkit.compat.ops.image.suppression",
+    "CombinedNonMaxSuppression NonMaxSuppressionV5 NonMaxSuppressionWithOverlaps",
+)
 add_ops("estimatorkit.compat.ops.image.transform", "ImageProjectiveTransformV2")
 add_ops(
     "estimatorkit.compat.ops.linalg.fourier",
     "DCT FFT FFT2D FFT3D FFTShift IFFT IFFT2D IFFT3D IRFFT IRFFT2D IRFFT3D RFFT RFFT2D RFFT3D",
+)
+add_ops(
+    "estimatorkit.compat.ops.linalg.matrix_functions",
+    "MatrixLogarithm MatrixSquareRoot MatrixSquareRootGrad",
 )
 add_ops("estimatorkit.compat.ops.linalg.signal", "FitLast Frame InverseWindow OverlapAndAdd")
 add_ops("estimatorkit.compat.ops.nn.candidates", "CandidateSampler")
@@ -39,14 +48,23 @@ add_ops(
     "SparseSparseMaximum SparseSparseMinimum",
 )
 add_ops(
+    "estimatorkit.compat.ops.sparse.segments",
+    "SparseSegment SparseSegmentCount SparseSegmentGrad",
+)
+add_ops(
     "estimatorkit.compat.ops.sparse.sets",
     "EditDistance SparseElements SparseSetSize SparseToSparseSetOperation",
 )
 add_ops("estimatorkit.compat.ops.tables.vocabularies", "LookupTableFindOrHash")
 add_ops("estimatorkit.compat.ops.text.audio", "DecodeWav EncodeWav")
 add_ops(
+    "estimatorkit.compat.ops.variables.session_tensors",
+    "DeleteSessionTensor GetSessionHandle GetSessionTensor",
+)
+add_ops(
     "estimatorkit.compat.train.optimizers.contrib_rules",
-    "ApplyLars ApplyNesterovAdam SparseApplyLars SparseApplyNesterovAdam",
+    "ApplyAddSign ApplyLars ApplyNesterovAdam ApplyPowerSign SparseApplyAddSign "
+    "SparseApplyNesterovAdam SparseApplyPowerSign",
 )
 add_ops("estimatorkit.compat.train.optimizers.sync_replicas_optimizer", "QueueReopen")
 add_ops("estimatorkit.compat.train.queues.input_producers", "HostRow")

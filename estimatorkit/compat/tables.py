@@ -25,6 +25,7 @@ tf: .
     .ops.array.joining: pack=stack unpack=unstack concat_v2=concat
     .ops.array.indexing: select=where_v1 where=where_v1 where_v2
     .core.dtypes: float32_ref=float32 resource variant double=float64 half=float16
+    .compat.ops.linalg.matrix_functions: matrix_square_root=sqrtm
     .compat.ops.image.patches: extract_image_patches
     .compat.logging: get_logger
     .ops.array.gather_nd: tensor_scatter_add=tensor_scatter_nd_add
@@ -42,6 +43,8 @@ tf: .
     .compat.small_functions: AggregationMethod add_to_collections get_seed identity_n make_template
         to_complex128 to_complex64 to_double
     .ops.debug.shape_matching: broadcast_dynamic_shape broadcast_static_shape
+    .compat.ops.variables.session_tensors: delete_session_tensor get_session_handle
+        get_session_tensor
     .signal: fft fft2d fft3d ifft ifft2d ifft3d
     .: reverse_v2=reverse
     .compat.private.tensor_protos: make_ndarray make_tensor_proto
@@ -103,13 +106,16 @@ examples.tutorials.mnist.input_data contrib.learn.{,python.learn.}datasets.mnist
     .compat.v1: __version__=KERAS_VERSION
 keras.experimental:
     .layers.feature_column: SequenceFeatures
+    .compat.keras.engine.premade_models: LinearModel WideDeepModel
     .keras.optimizers.schedules: CosineDecay CosineDecayRestarts
 {,python.,contrib.,contrib.keras.python.}keras.layers: .keras.layers
     .compat.layers.recurrent.recurrent_v1: GRU GRUCell LSTM LSTMCell
 contrib.opt: .compat.train.optimizers.contrib_optimizers
     .train: LazyAdamOptimizer
     .compat.train.optimizers.moving_average_optimizer: MovingAverageOptimizer
-    .compat.contrib.optimize_loss: clip_gradients_by_global_norm
+    .compat.train.optimizers.multitask_optimizer: MultitaskOptimizerWrapper
+        clip_gradients_by_global_norm
+    .compat.train.optimizers.external_optimizer: ExternalOptimizerInterface ScipyOptimizerInterface
     ShampooOptimizer GGTOptimizer -> use train.OptaxOptimizer
 contrib.factorization: .compat.contrib.factorization
     GMM -> use scikit-learn's GaussianMixture
@@ -123,9 +129,11 @@ python.keras.optimizer_v2.optimizer_v2:
 distributions: .compat.layers.distributions
 contrib.distributions: .compat.layers.distributions .compat.layers.distributions.continuous
         .compat.layers.distributions.divergence
+    .compat.contrib.distributions: Independent MultivariateNormalDiag OneHotCategorical
 python.ops.distributions
-        python.ops.distributions.{bernoulli,categorical,distribution,distributions}
-        python.ops.distributions.{kullback_leibler,normal}:
+        python.ops.distributions.{bernoulli,beta,categorical,dirichlet,distribution}
+        python.ops.distributions.{dirichlet_multinomial,distributions,exponential,gamma}
+        python.ops.distributions.{kullback_leibler,laplace,multinomial,normal,student_t,uniform}:
         .compat.layers.distributions .compat.layers.distributions.continuous
         .compat.layers.distributions.divergence
     .compat.layers.distributions.divergence: _registered_kl=registered_kl
@@ -149,7 +157,7 @@ contrib.image{,.python.ops.image_ops}: .compat.contrib.image
     adjust_hsv_in_yiq random_hsv_in_yiq -> use image.adjust_hue, adjust_saturation and their random
         forms
 contrib.crf: .compat.contrib.crf
-contrib.framework: .compat.contrib.variables .train .
+contrib.framework: .compat.contrib.variables .compat.contrib.tensor_util .train .
     nest = .core.nest
     .ops.variables.variable_collections: global_variables local_variables model_variables
     .compat.arg_scope: add_arg_scope arg_scope arg_scope_func_key arg_scoped_arguments
@@ -163,7 +171,7 @@ contrib.layers: .compat.contrib.layers .compat.contrib.layer_functions .compat.c
 contrib.data: .data.experimental .compat.contrib.data .data
 data.experimental: .data.experimental
     .compat.contrib.data: CheckpointInputPipelineHook make_saveable_from_iterator
-    dense_to_ragged_batch -> use padded_batch
+    dense_to_ragged_batch -> use padded_batch or dense_to_sparse_batch
     service -> data is divided among workers by Dataset.shard
 contrib.lookup: .lookup .
     .lookup: MutableDenseHashTable=DenseHashTable
@@ -262,7 +270,7 @@ contrib.staging:
     .ops.queues.queue_kinds: StagingArea
 contrib.summary: .compat.contrib.summary
 contrib.tensorboard.plugins.projector: .projector
-contrib.training: .compat.contrib.training
+contrib.training: .compat.contrib.training .compat.contrib.batching
     .compat.hparams: HParams parse_values
     .storage.checkpoint_reader: checkpoints_iterator wait_for_new_checkpoint
     .distribute.device_setter: GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn
@@ -308,7 +316,7 @@ tpu:
 python: .compat.v1
 profiler contrib.tfprof.model_analyzer python.profiler.{model_analyzer,option_builder}:
         .compat.profiler
-python.layers.utils python.keras.utils.conv_utils:
+python.layers.utils python.keras.utils.conv_utils: .compat.private.layer_utils
     .ops.control.control_flow: smart_cond constant_value=constant_bool
 python.framework.smart_cond:
     .ops.control.control_flow: smart_cond smart_constant_value=constant_bool
@@ -321,9 +329,13 @@ python.saved_model.loader_impl:
 python.saved_model.{utils_impl,path_helpers}:
     .train.saving.saved_model_files: get_variables_path=variables_path
 python.tools.freeze_graph:
-    freeze_graph -> use graph_util.convert_variables_to_constants
+    .compat.private.tools: freeze_graph
+python.tools.strip_unused_lib:
+    .compat.private.tools: strip_unused
+python.tools.optimize_for_inference_lib:
+    .compat.private.tools: optimize_for_inference
 python.tools.inspect_checkpoint:
-    print_tensors_in_checkpoint_file -> use train.list_variables, train.load_variable
+    .compat.private.tools: print_tensors_in_checkpoint_file
 saved_model.builder: .train.saving.saved_model_builder
 saved_model.{constants,signature_constants,tag_constants}: .train.saving.saved_model_constants
 saved_model.loader: .train.saving.saved_model_loader
@@ -377,6 +389,7 @@ python.feature_column.{feature_column_v2,feature_column_lib}:
         VocabularyListCategoricalColumn=VocabularyListColumn
     .layers.feature_column.features: FeatureTransformationCache=Features
         _transform_features_v2=transform_features
+    .compat.layers.feature_column.linear_layer: LinearModel
     .layers.feature_column.weights: _StateManagerImpl=LayerState
     .layers.feature_column: make_parse_example_spec_v2=make_parse_example_spec
         shared_embedding_columns_v2=shared_embeddings
@@ -455,6 +468,8 @@ python.ops.embedding_ops:
 python.ops.{image_ops,image_ops_impl}:
     .compat.private.operation_variants: draw_bounding_boxes_v2
     .image: crop_and_resize_v1=crop_and_resize
+        non_max_suppression_padded_v1=non_max_suppression_padded
+        non_max_suppression_padded_v2=non_max_suppression_padded
         resize_image_with_pad_v1=resize_image_with_pad ResizeMethodV1=ResizeMethod
 python.ops.{gen_string_ops,ragged.ragged_string_ops,string_ops}:
     .strings: string_bytes_split=bytes_split string_format=format string_length=length
@@ -539,7 +554,7 @@ python.{training.checkpoint_management,checkpoint.checkpoint_management}:
     .storage.checkpoint_state: update_checkpoint_state_internal=update_checkpoint_state
 python.training.training_util:
     .train.global_steps: _increment_global_step=increment_global_step
-python.util.nest:
+python.util.nest: .compat.private.shallow_structures
     .core.nest: is_sequence=is_nested
 core.protobuf.queue_runner_pb2: .train.queues.queue_runner_def
 core.protobuf.tensorflow_server_pb2: .distribute.tasks.server_def

@@ -292,6 +292,23 @@ class Transformable:
         """
         return rebatched(self._itself(), batch_size, drop_remainder)
 
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Drops elements at random to reach a target distribution of classes.
+
+        See `experimental.rejection_resample`.
+        """
+        resampled = ports.experimental.rejection_resample(
+            class_func, target_dist, initial_dist, seed
+        )
+        return self.apply(resampled)
+
     def window(
         self,
         size: Any,

@@ -7,18 +7,26 @@ A transformation takes its arguments and returns a function of a dataset:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import (
+    DataLossError,
+    InvalidArgumentError,
     type_error,
     value_error,
 )
+from estimatorkit.core.graph import control_dependencies
+from estimatorkit.core.registry import Case, Spec, register
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.dataset_methods import AUTOTUNE, with_options_of
+from estimatorkit.data.execution.counted import AssertCardinality
 from estimatorkit.data.execution.mixing import Choices, Choose
+from estimatorkit.data.optional import Optional, get_next_as_optional
 from estimatorkit.data.options import (
     DistributeOptions,
     OptimizationOptions,
@@ -34,6 +42,7 @@ from estimatorkit.data.readers.example_datasets import (
 )
 from estimatorkit.data.readers.record_writing import TFRecordWriter
 from estimatorkit.data.spec import TensorSpec, compatible
+from estimatorkit.data.transformations import reducer_plan
 from estimatorkit.lazy import listing
 
 Transformation: TypeAlias = Callable[[Dataset], Dataset]
@@ -81,6 +90,35 @@ def shuffle_and_repeat(
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
+@dataclass(frozen=True)
+class Reducer:
+    """The functions of `group_by_reducer`.
+
+    Attributes:
+        init_func: maps a key, a scalar int64, to the first state.
+        reduce_func: maps a state and an element to the next state.
+        finalize_func: maps the last state to an element.
+    """
+
+    init_func: Callable[..., Any]
+    reduce_func: Callable[..., Any]
+    finalize_func: Callable[..., Any]
+
+
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
+    """Reduces the elements of each key to one element; keys come in ascending order.
+
+    Args:
+        key_func: maps an element to a scalar int64.
+        reducer: the functions of the states, nested structures.
+
+    Raises:
+        ValueError: `key_func` returns something else.
+        TypeError: `reduce_func` returns a state that differs from its argument.
+    """
+    return lambda dataset: Dataset(reducer_plan(dataset._plan, key_func, reducer))
+
+
 def map_and_batch(
     map_func: Callable[..., Any],
     batch_size: Any,
@@ -108,6 +146,9 @@ def map_and_batch(
     return lambda dataset: dataset.map(map_func).batch(batch_size, drop_remainder)
 
 
+map_and_batch_with_legacy_function = map_and_batch
+
+
 def parallel_interleave(
     map_func: Callable[..., Dataset],
     cycle_length: Any,
@@ -118,6 +159,95 @@ def parallel_interleave(
 ) -> Transformation:
     """`Dataset.interleave`; the order is deterministic even if `sloppy` is True."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
+
+
+def prefetch_to_device(device: str, buffer_size: int | None = None) -> Transformation:
+    """Prefetches elements.
+
+    Training sends the next block of elements to the accelerator while the steps of the block before
+    run there, for every dataset.
+
+    Args:
+        device: has no effect: the one that trains.
+        buffer_size: elements to prefetch.
+    """
+    return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
+
+
+def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Transformation:
+    """Returns the dataset unchanged (see `prefetch_to_device`)."""
+    return lambda dataset: dataset
+
+
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+    """Batches elements of different shapes as sparse tensors.
+
+    Args:
+        batch_size: elements per batch.
+        row_shape: the dense shape of an element in a batch, which each must fit; a None or -1
+            dimension is that of the longest element of the batch.
+    """
+    from estimatorkit.core.shapes import as_shape
+    from estimatorkit.core.sparse_tensor import SparseTensor
+    from estimatorkit.ops.sparse.sparse import from_dense
+
+    known = as_shape([None if dim in (None, -1) else dim for dim in row_shape])
+
+    def to_sparse(*elements: Any) -> Any:
+        from estimatorkit.core.registry import output
+        from estimatorkit.ops.array.array import shape
+        from estimatorkit.ops.array.filling import ones_like
+        from estimatorkit.ops.array.gather_nd import gather_nd
+
+        if len(elements) != 1:
+            raise TypeError(
+                "`dense_to_sparse_batch` requires an input dataset whose elements have a single "
+                f"component, but the given dataset has {len(elements)} components."
+            )
+        (element,) = elements
+        size = output("SparseRowShape", [shape(element, out_type=int64)], {"row_shape": known})
+        with control_dependencies([size]):
+            places = from_dense(ones_like(element)).indices
+        made = SparseTensor(places, gather_nd(element, places), size)
+        if known.rank == element.shape.rank:
+            made.set_shape(known)
+        return made
+
+    return lambda dataset: dataset.map(to_sparse).batch(batch_size)
+
+
+def _sparse_row_shape(given: Any, row_shape: TensorShape) -> Any:
+    """The shape of an element in a sparse batch, checked against `row_shape`."""
+    wanted = row_shape.as_list()
+    if len(wanted) != len(given):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Input element had shape ({given.tolist()}) that is incompatible with the row shape "
+            f"({wanted}).",
+        )
+    if any(most is not None and dim > most for dim, most in zip(given, wanted, strict=True)):
+        raise DataLossError(
+            None,
+            None,
+            f"Input element had shape ({given.tolist()}) that is larger than the row shape "
+            f"({wanted}).",
+        )
+    pairs = zip(given, wanted, strict=True)
+    return np.array([dim if most is None else most for dim, most in pairs], np.int64)
+
+
+register(
+    "SparseRowShape",
+    _sparse_row_shape,
+    where="host",
+    infer=lambda inputs, attrs: [Spec(int64, inputs[0].shape)],
+    gradient=None,
+    cases=lambda: [
+        Case((np.array([2, 1]),), {"row_shape": TensorShape([3, 1])}, np.array([3, 1])),
+        Case((np.array([2, 1]),), {"row_shape": TensorShape([None, 4])}, np.array([2, 4])),
+    ],
+)
 
 
 def cardinality(dataset: Dataset) -> Any:
@@ -243,9 +373,76 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Dataset:
     return numbers.map(lambda x: cast(start, dtype) + cast(x, dtype) * cast(step, dtype))
 
 
+def assert_cardinality(expected_cardinality: int) -> Transformation:
+    """Checks the number of elements; -1 for infinite.
+
+    When run, fewer or more elements raise `FailedPreconditionError`.
+    """
+    return lambda dataset: dataset._made(
+        AssertCardinality(dataset._plan, int(expected_cardinality))
+    )
+
+
+def rejection_resample(
+    class_func: Callable[..., Any],
+    target_dist: Any,
+    initial_dist: Any = None,
+    seed: int | None = None,
+) -> Transformation:
+    """Drops elements at random to reach a target distribution of classes.
+
+    Args:
+        class_func: maps an element to its class, an integer scalar.
+        target_dist: the target class distribution, `(classes,)`.
+        initial_dist: the input's class distribution; None estimates it while running, starting from
+            16 elements per class.
+        seed: the seed of the random draws; see `set_random_seed`.
+
+    Returns:
+        A transformation to a dataset of pairs (class, element).
+    """
+    from estimatorkit.core.conversion import convert_to_tensor
+    from estimatorkit.core.dtypes import float32
+    from estimatorkit.ops.array.indexing import gather, one_hot, where
+    from estimatorkit.ops.math.elementwise import cast, equal, less
+    from estimatorkit.ops.math.random import random_uniform
+    from estimatorkit.ops.math.reduce import reduce_max, reduce_sum
+
+    def accepted(initial: Any, label: Any) -> Any:
+        target = convert_to_tensor(target_dist, float32)
+        ratio = where(equal(initial, 0.0), initial, target / initial)
+        return less(random_uniform([], seed=seed), gather(ratio / reduce_max(ratio), label))
+
+    def known(*element: Any) -> Any:
+        label = class_func(*element)
+        initial = convert_to_tensor(initial_dist, float32)
+        return accepted(initial, label), (label, _one(element))
+
+    def counted(counts: Any, element: Any) -> Any:
+        given = element if isinstance(element, tuple) else (element,)
+        label = class_func(*given)
+        counts = counts + cast(one_hot(label, int(counts.shape[0])), float32)
+        return counts, (accepted(counts / reduce_sum(counts), label), (label, element))
+
+    def resampled(dataset: Dataset) -> Dataset:
+        if initial_dist is None:
+            start = np.full(np.shape(target_dist), 16, np.float32)
+            drawn = dataset.scan(start, counted)
+        else:
+            drawn = dataset.map(known)
+        return drawn.filter(lambda keep, _: keep).map(lambda _, pair: pair)
+
+    return resampled
+
+
 def _one(element: tuple[Any, ...]) -> Any:
     """Unpacks a 1-tuple element."""
     return element[0] if len(element) == 1 else element
+
+
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """The nested spec of an element."""
+    return dataset_or_iterator.element_spec
 
 
 class AutoShardPolicy:
@@ -263,21 +460,32 @@ __all__ = [
     "CsvDataset",
     "DistributeOptions",
     "OptimizationOptions",
+    "Optional",
     "Options",
+    "Reducer",
     "TFRecordWriter",
     "ThreadingOptions",
+    "assert_cardinality",
     "bucket_by_sequence_length",
     "cardinality",
     "choose_from_datasets",
+    "copy_to_device",
+    "dense_to_sparse_batch",
     "enumerate_dataset",
+    "get_next_as_optional",
     "get_single_element",
+    "get_structure",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
     "make_batched_features_dataset",
     "make_csv_dataset",
     "map_and_batch",
+    "map_and_batch_with_legacy_function",
     "parallel_interleave",
     "parse_example_dataset",
+    "prefetch_to_device",
+    "rejection_resample",
     "sample_from_datasets",
     "scan",
     "shuffle_and_repeat",

@@ -44,6 +44,15 @@ class _Mixing(Protocol):
     def Counter(self, start: Any = 0, step: Any = 1, dtype: Any = ...) -> Dataset:
         """The infinite sequence `start`, `start + step`, ..."""
 
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: int | None = None,
+    ) -> Callable[[Dataset], Dataset]:
+        """Drops elements at random to reach a target distribution of classes."""
+
 
 class _TracedFunctions(Protocol):
     def bound(self, plan: Plan, state: Any) -> Plan:

@@ -13,7 +13,7 @@ from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.shapes import Dimension, TensorShape, UnknownDimension, as_shape
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.data.execution.grouping import GroupByWindow, Scan
+from estimatorkit.data.execution.grouping import GroupByReducer, GroupByWindow, Scan
 from estimatorkit.data.parameters import Pending, integer, parameter, then
 from estimatorkit.data.plan import Plan
 from estimatorkit.data.spec import (
@@ -236,6 +236,22 @@ def _keys(source: Plan, key_func: Callable[..., Any], what: str) -> Any:
     keys = trace_function(key, source.element_spec)
     _check_scalar(f"{what}: key_func", keys.output_spec)
     return keys
+
+
+def reducer_plan(source: Plan, key_func: Callable[..., Any], reducer: Any) -> Plan:
+    """The plan of `group_by_reducer`."""
+    keys = _keys(source, key_func, "group_by_reducer()")
+    initial = trace_function(reducer.init_func, TensorSpec((), int64))
+    state_spec = initial.output_spec
+    for _ in range(2):  # retraced with the shapes that cover all states
+        inputs = (state_spec, source.element_spec)
+        reduced = trace_function(reducer.reduce_func, inputs, unpack=False)
+        specs, grown = merged_states("group_by_reducer()", state_spec, reduced.output_spec)
+        if not grown:
+            break
+        state_spec = pack(state_spec, specs)
+    finalize = trace_function(reducer.finalize_func, state_spec)
+    return GroupByReducer(source, keys, initial, reduced, finalize)
 
 
 def _check_scalar(what: str, spec: Any) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
@@ -15,6 +17,57 @@ framework = tf.contrib.framework
 def fresh() -> Iterator[None]:
     with tf.Graph().as_default():
         yield
+
+
+def test_sums_and_squeezed_dimensions() -> None:
+    total = framework.reduce_sum_n([tf.constant([1, 2]), tf.constant([[3]])])
+    predictions, labels = framework.remove_squeezable_dimensions(tf.ones([2, 1]), tf.zeros([2]))
+    assert predictions.shape.as_list() == labels.shape.as_list() == [2]
+    with tf.Session() as session:
+        assert session.run([total, predictions[0], labels[0]]) == [6, 1.0, 0.0]
+    with pytest.raises(ValueError, match="No tensors provided"):
+        framework.reduce_sum_n([])
+
+
+def test_scalar_int_assertions() -> None:
+    scalar = tf.constant(3, tf.int64)
+    assert framework.assert_scalar_int(scalar) is scalar
+    with pytest.raises(ValueError, match="Expected integer type"):
+        framework.assert_scalar_int(tf.constant(3.0))
+    with pytest.raises(ValueError, match="Expected scalar shape"):
+        framework.assert_scalar_int(tf.constant([3]))
+
+
+def test_static_shapes() -> None:
+    tensor = tf.ones([2, 3])
+    assert framework.with_shape([2, 3], tensor) is tensor
+    assert framework.with_same_shape(tf.zeros([2, 3]), tensor) is tensor
+    assert framework.with_shape([], tf.ones([1])).shape.as_list() == []
+    for shape, words in (
+        ([3, 2], "Invalid shape"),
+        (np.array([[2, 3]], np.int32), "Invalid rank"),
+        ([2.0, 3.0], "Invalid dtype"),
+        (tf.constant([2, 3], tf.int64), "Invalid dtype"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            framework.with_shape(shape, tensor)
+
+
+def test_dynamic_shapes() -> None:
+    fed: Any = tf.placeholder(tf.float32, [None, 2])
+    other = tf.placeholder(tf.float32, [None, 2])
+    listed = framework.with_shape([1, 2], fed)
+    same = framework.with_same_shape(other, fed)
+    never = framework.with_shape(tf.constant([1]), fed)
+    assert listed.shape.as_list() == [1, 2]
+    feeds = {fed: [[1.0, 2.0]], other: [[3.0, 4.0]]}
+    with tf.Session() as session:
+        for tensor in (listed, same):
+            assert session.run(tensor, feeds).tolist() == [[1.0, 2.0]]
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Wrong shape for"):
+                session.run(tensor, {**feeds, fed: [[1.0, 2.0], [3.0, 4.0]]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Wrong shape for"):
+            session.run(never, feeds)
 
 
 def test_arg_scope_introspection() -> None:

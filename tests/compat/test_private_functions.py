@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from estimatorkit.compat.v1.contrib.learn.python.learn.estimators import rnn_common
 from estimatorkit.compat.v1.python.ops import (
+    control_flow_ops,
     metrics_impl,
     resource_variable_ops,
     rnn_cell_impl,
 )
-from estimatorkit.compat.v1.python.util import deprecation, function_utils, tf_export
+from estimatorkit.compat.v1.python.util import deprecation, function_utils, nest, tf_export
 
 import estimatorkit.compat.v1 as tf
 
@@ -110,6 +111,67 @@ def test_star_imports() -> None:
     exec("from estimatorkit.compat.v1.python.ops.rnn_cell import *", found)  # noqa: S102
     exec("from estimatorkit.compat.v1.keras.layers import *", found)  # noqa: S102
     assert {"RNNCell", "GRUCell", "Dense", "Layer"} <= set(found)
+
+
+def test_flatten_up_to() -> None:
+    deep = {"b": [1, (2, 3)], "a": {"x": 4}}
+    assert nest.flatten_up_to({"b": [0, 0], "a": 0}, deep) == [{"x": 4}, 1, (2, 3)]
+    assert nest.flatten_up_to([0, 0], (1, 2), check_types=False) == [1, 2]
+    mapped = nest.map_structure_up_to([0, [0]], lambda a, b: (a, b), [[1], [2]], [3, [[4]]])
+    assert mapped == [([1], 3), [(2, [4])]]
+    assert nest.flatten([1, (2, 3)]) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("shallow", "deep", "error", "words"),
+    [
+        ([1, [2]], [1, 2], TypeError, "input must also be a sequence"),
+        ([1, 2], (1, 2), TypeError, "don't have the same sequence type"),
+        ([1, 2], [1], ValueError, "don't have the same sequence length"),
+        ({"a": 1}, {"b": 1}, ValueError, "keys are not a subset"),
+    ],
+)
+def test_flatten_up_to_errors(shallow: Any, deep: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        nest.assert_shallow_structure(shallow, deep)
+    with pytest.raises(error, match=words):
+        nest.map_structure_up_to(shallow, str, deep)
+
+
+def test_flatten_dict_items() -> None:
+    given = {(4, 5, (6, 8)): ("a", "b", ("c", "d")), 1: (2, 3)}
+    expected = {4: "a", 5: "b", 6: "c", 8: "d", 1: (2, 3)}
+    assert nest.flatten_dict_items(given) == expected
+    for wrong, words in (
+        ({(4, 5): ("a",)}, "Key had 2 elements, but value had 1 elements"),
+        ({(4, 5): ("a", "b"), 4: "c"}, "not unique: 4"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            nest.flatten_dict_items(wrong)
+    with pytest.raises(TypeError, match="must be a dictionary"):
+        nest.flatten_dict_items([1])
+    with pytest.raises(ValueError, match="Cannot map over no sequences"):
+        nest.map_structure_up_to([1], str)
+
+
+def test_switch_and_merge() -> None:
+    switch, merge = control_flow_ops.switch, control_flow_ops.merge
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        chosen = tf.placeholder(tf.int32, [])
+        sides = [switch(x, tf.equal(chosen, case))[1] * (case + 1.0) for case in range(3)]
+        merged = merge(sides)
+        below, above = switch(x, chosen > 1)
+        both = merge([below - 1.0, above + 1.0])
+        (slope,) = tf.gradients(merged.output, x)
+        for case in range(3):
+            found = session.run([merged, both, slope], {x: [1.0, 2.0], chosen: case})
+            assert found[0][0].tolist() == [case + 1.0, 2 * case + 2.0]
+            assert found[0][1] == case
+            assert found[1][0].tolist() == ([2.0, 3.0] if case > 1 else [0.0, 1.0])
+            assert found[2].tolist() == [case + 1.0] * 2
+    with pytest.raises(ValueError, match="At least one of the merge inputs is None"):
+        merge([None])
 
 
 def test_variable_arg_scope() -> None:

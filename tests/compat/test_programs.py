@@ -308,6 +308,30 @@ def test_sparse_products_in_any_order() -> None:
             session.run(product, {x: (places, values, [3, 4])})
 
 
+def test_freeze_graph_with_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        weight = tf.get_variable("weight", initializer=[[1.0], [2.0]])
+        tf.matmul(x, weight, name="y")
+        assert weight.op.values()[0] is weight.op.outputs[0]
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+        tf.train.write_graph(graph.as_graph_def(), str(tmp_path), "graph.pbtxt")
+    frozen = tmp_path / "frozen.pb"
+    for kind in ({"input_graph": tmp_path / "graph.pbtxt"}, {"input_meta_graph": f"{path}.meta"}):
+        tf.python.tools.freeze_graph.freeze_graph(
+            input_checkpoint=path, output_node_names="y", output_graph=frozen, **kind
+        )
+        with tf.Graph().as_default(), tf.Session() as session:
+            graph_def = tf.GraphDef.FromString(frozen.read_bytes())
+            (y,) = tf.import_graph_def(graph_def, return_elements=["y:0"], name="")
+            assert session.run(y, {"x:0": [[3, 4]]}).tolist() == [[11]]
+    inspect = tf.python.tools.inspect_checkpoint
+    inspect.print_tensors_in_checkpoint_file(path, "weight", False)
+    printed = "tensor: weight (float32) [2, 1]\n[[1.]\n [2.]]\n# Total number of params: 2\n"
+    assert capsys.readouterr().out == printed
+
+
 def test_save_waits_for_running_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a `Supervisor`'s thread: the pointer must not go back to an earlier step."""
     begun, write = threading.Event(), CheckpointRotation.save

@@ -227,11 +227,13 @@ def test_elements_around_failure_are_returned() -> None:
     assert values(numbers.ignore_errors())[48:52] == [48, 49, 51, 52]
 
 
-def test_unique_restarts_and_resumes() -> None:
+def test_unique_and_assert_cardinality_restart_and_resume() -> None:
     numbers = Dataset.from_tensor_slices([2, 1, 2, 3, 1, 4])
     unique = numbers.unique()
     assert list(unique.repeat(2)) == [2, 1, 3, 4] * 2
-    for dataset in (unique, unique.repeat(2)):
+    counted = numbers.apply(tf.data.experimental.assert_cardinality(6))
+    assert counted.cardinality() == 6
+    for dataset in (unique, counted, counted.repeat(2)):
         whole = list(dataset)
         for position in range(len(whole)):
             iterator = dataset.make_block_iterator(0)
@@ -242,6 +244,34 @@ def test_unique_restarts_and_resumes() -> None:
             assert again.next_block(1)[0][0] == whole[position]
     with pytest.raises(TypeError, match="unique"):
         Dataset.from_tensors([1, 2]).unique()
+
+
+@pytest.mark.parametrize(
+    ("expected", "words"), [(5, "5 elements but contained at least 6"), (7, "only 6 elements")]
+)
+def test_assert_cardinality(expected: int, words: str) -> None:
+    dataset = Dataset.range(6).apply(tf.data.experimental.assert_cardinality(expected))
+    element = tf.data.make_one_shot_iterator(dataset.batch(1)).get_next()
+    with tf.Session() as session:
+        for number in range(min(expected, 6)):
+            assert session.run(element) == [number]
+        with pytest.raises(tf.errors.FailedPreconditionError, match=words):
+            session.run(element)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("initial", [None, [0.25, 0.75, 0.0]])
+def test_rejection_resample_meets_target_distribution(initial: Any) -> None:
+    dataset = Dataset.range(2000).map(lambda x: {"x": x, "odd": x % 2})
+    resampled = dataset.apply(
+        tf.data.experimental.rejection_resample(
+            lambda element: tf.cast(element["x"] % 4 > 0, tf.int64), [0.5, 0.5, 0.0], initial, 3
+        )
+    )
+    found = list(resampled)
+    assert all(label == (element["x"] % 4 > 0) for label, element in found)
+    assert 600 < len(found) < 1400
+    assert 0.42 < np.mean([label for label, _ in found]) < 0.58
 
 
 STRING_FUNCTIONS: dict[str, Callable[[Any], Any]] = {

@@ -146,6 +146,18 @@ _STACK = np.array([[[0, 2, 1], [4, 5, 6], [7, 8, 1]], [[2, 1, 0], [1, 3, 1], [0,
 _RIGHT = np.array([[1, 2], [3, 4], [5, 7]], float)
 
 
+def _matrix_functions(tf: Any) -> Any:
+    square, tall = tf.constant(_STACK[1]), tf.constant(_RIGHT)
+    root, inverse = tf.linalg.sqrtm(square), tf.linalg.pinv(tall)
+    return [
+        *(root, inverse, tf.real(tf.linalg.logm(_STACK[1].astype(np.complex128)))),
+        tf.linalg.pinv(_STACK[1], rcond=0.5),
+        tf.linalg.matrix_rank(np.stack([_STACK[1], np.ones((3, 3))])),
+        *(tf.linalg.matrix_rank(tall, tol=1.0), tf.matrix_square_root(square)),
+        *(tf.gradients(root**3, square), tf.gradients(inverse**3, tall)),
+    ]
+
+
 def _places(tf: Any) -> Any:
     spaces = unknown(tf, np.array([5, 3], np.int32))
     return [
@@ -255,6 +267,7 @@ def _infinities(tf: Any) -> Any:
         *(tf.igamma(orders, points), tf.igammac(orders, points)),
         *(tf.linspace(0.0, np.inf, 4), tf.linspace(np.float64(-np.inf), np.inf, 2)),
         *(tf.linspace([np.inf, 1.0], [0.0, 2.0], 3), tf.linspace(1.0, 2.0, 0)),
+        tf.is_nan(tf.real(tf.linalg.logm(np.zeros([2, 2], np.complex64)))),
         tf.real(tf.bitcast(np.array([[1.0, 2.0]], np.float32), tf.complex64)),
         tf.bitcast(np.array([1 + 2j], np.complex64), tf.float32),
     ]
@@ -324,8 +337,10 @@ def _edges(tf: Any) -> Any:
 
 # Rows that need names of TensorFlow 1.
 LEGACY = {
-    *("broadcast computed", "broadcast_dynamic_shape", "edit_distance", "infinities", "places"),
-    *("sparse product", "where of a vector and a scalar", "where of columns", "where_v2"),
+    *("assert_shapes", "assert_shapes computed", "assert_shapes rank", "assert_shapes sparse"),
+    *("broadcast computed", "broadcast_dynamic_shape", "edit_distance", "infinities"),
+    *("logm of floats", "matrix functions", "pinv of integers", "places", "sparse product"),
+    *("where of a vector and a scalar", "where of columns", "where_v2"),
 }
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "linear algebra of unknown ranks": _unknown_ranks,
@@ -368,6 +383,7 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "special functions": _special,
     "scatter": _scatter,
     "complex numbers": _complex,
+    "matrix functions": _matrix_functions,
     "places": _places,
 }
 
@@ -474,6 +490,18 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
         0, [tf.SparseTensor([[0, 0]], [1], [1, 1]), tf.SparseTensor([[0]], [1], [1])]
     ),
     "space_to_batch": lambda tf: tf.required_space_to_batch_paddings([5, 3], [2, 2, 1]),
+    "logm of floats": lambda tf: tf.linalg.logm([[1.0, 0.0], [0.0, 1.0]]),
+    "pinv of integers": lambda tf: tf.linalg.pinv([[1, 2]]),
+    "assert_shapes": lambda tf: tf.debugging.assert_shapes(
+        [(tf.zeros([2, 3]), ("N", "Q")), (tf.zeros([3, 4]), ("N", "D"))]
+    ),
+    "assert_shapes computed": lambda tf: tf.debugging.assert_shapes(
+        {unknown(tf): ("N", "Q"), unknown(tf, _ROWS[0]): ("N",)}
+    ),
+    "assert_shapes rank": lambda tf: tf.debugging.assert_shapes([(unknown(tf), ("N", 3, "Q"))]),
+    "assert_shapes sparse": lambda tf: tf.debugging.assert_shapes(
+        [(tf.SparseTensor([[0, 0]], [1], [2, 3]), (..., 4))]
+    ),
     "float for an axis": lambda tf: tf.reduce_sum(_X, 0.0),
     "floats for a shape": lambda tf: tf.reshape(_X, [3.0, 2.0]),
     "float for k": lambda tf: tf.nn.top_k(_X, 2.0),

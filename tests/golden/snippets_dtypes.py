@@ -51,7 +51,8 @@ def _named(name: str, count: int) -> Row:
 
 # Rows that need names of TensorFlow 1.
 LEGACY = {
-    *("set_size", "sparse_maximum", "sparse_reduce_sum", "sparse_softmax", "total_variation"),
+    *("set_size", "sparse_maximum", "sparse_reduce_sum", "sparse_segment_mean"),
+    *("sparse_segment_sum ids", "sparse_softmax", "total_variation"),
 }
 ROWS: dict[str, Row] = {
     **{name: _named(name, 1) for name in _UNARY},
@@ -80,6 +81,10 @@ ROWS: dict[str, Row] = {
     "segment ids": lambda tf, x, y: tf.segment_sum([1.0, 2.0], x[0, :2]),
     "unsorted_segment_prod": lambda tf, x, y: tf.unsorted_segment_prod(x, [1, 0], 3),
     "number of segments": lambda tf, x, y: tf.unsorted_segment_sum([1.0, 2.0], [0, 1], x[1, 1]),
+    "sparse_segment_mean": lambda tf, x, y: tf.sparse_segment_mean(x, [0, 1], [0, 1]),
+    "sparse_segment_sum ids": lambda tf, x, y: tf.sparse_segment_sum(
+        [1.0, 2.0, 3.0], x[0, :2], [0, 1]
+    ),
     "dynamic_partition": lambda tf, x, y: tf.dynamic_partition(x, [1, 0], 2),
     "partitions": lambda tf, x, y: tf.dynamic_partition([1.0, 2.0], x[0, :2], 5),
     "dynamic_stitch": lambda tf, x, y: tf.dynamic_stitch([[1], [0]], [x[:1], y[:1]]),

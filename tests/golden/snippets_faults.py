@@ -33,7 +33,13 @@ class Fault(NamedTuple):
 LEGACY = {
     *("crop_and_resize", "crop_and_resize 2", "ctc_loss", "ctc_loss 2", "ctc_loss of lengths"),
     *("ctc_loss of lengths 2", "ctc_loss of no labels", "log_uniform_candidate_sampler"),
-    *("log_uniform_candidate_sampler 2", "sparse_tensor_dense_matmul"),
+    *("log_uniform_candidate_sampler 2", "non_max_suppression", "sparse_segment_mean"),
+    *("sparse_segment_mean 2", "sparse_segment_mean 3", "sparse_segment_mean 4"),
+    *("sparse_segment_mean of 3", "sparse_segment_mean of 3 2", "sparse_segment_sqrt_n"),
+    *("sparse_segment_sqrt_n 2", "sparse_segment_sqrt_n 3", "sparse_segment_sqrt_n 4"),
+    *("sparse_segment_sqrt_n of 3", "sparse_segment_sqrt_n of 3 2", "sparse_segment_sum"),
+    *("sparse_segment_sum 2", "sparse_segment_sum 3", "sparse_segment_sum 4"),
+    *("sparse_segment_sum of 3", "sparse_segment_sum of 3 2", "sparse_tensor_dense_matmul"),
     *("sparse_tensor_dense_matmul 2", "uniform_candidate_sampler", "uniform_candidate_sampler 2"),
 }
 FAULTS: dict[str, Fault] = {}
@@ -171,6 +177,25 @@ for _name in ("sum", "mean", "max", "min", "prod", "sqrt_n"):
         lambda tf, i, name=f"unsorted_segment_{_name}": getattr(tf.math, name)(_TABLE, i, 3),
         [_ids(2, 0, -1, 2)],
         [_ids(0, 1, 3, 2)],
+    )
+for _name in ("sum", "mean", "sqrt_n"):
+    _add(
+        f"sparse_segment_{_name}",
+        lambda tf, i, s, name=f"sparse_segment_{_name}": getattr(tf, name)(_TABLE, i, s),
+        [_ids(3, 0, 1), _ids(0, 0, 1)],
+        [_ids(3, 4, 1), _ids(0, 0, 1)],
+        [_ids(3, 0, 1), _ids(0, 1, 0)],
+        [_ids(3, 0, -1), _ids(0, 0, 1)],
+        [_ids(3, 0, 1), _ids(-1, 0, 1)],
+    )
+    _add(
+        f"sparse_segment_{_name} of 3",
+        lambda tf, i, s, name=f"sparse_segment_{_name}": getattr(tf, name)(
+            _TABLE, i, s, num_segments=3
+        ),
+        [_ids(3, 0, 1), _ids(0, 0, 2)],
+        [_ids(3, 0, 1), _ids(0, 0, 3)],
+        [_ids(3, 4, 1), _ids(0, 0, 1)],
     )
 
 # -- division of integers
@@ -404,6 +429,12 @@ _add(
     [_ids(0)],
     [_ids(1)],
     [_ids(-1)],
+)
+_add(
+    "non_max_suppression",
+    lambda tf, n: tf.image.non_max_suppression([[0.0, 0.0, 1.0, 1.0]], [1.0], n),
+    [_I(0)],
+    [_I(-1)],
 )
 _add(
     "adjust_gamma",

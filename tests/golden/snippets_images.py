@@ -128,6 +128,18 @@ def _measures(tf: Any) -> Any:
     ]
 
 
+def _suppressed(tf: Any) -> Any:
+    boxes = [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [1, 11, 0, 10], [0, 10.1, 1, 11.1]]
+    scores = [0.9, 0.75, 0.6, 0.95, 0.5]
+    return [
+        tf.image.non_max_suppression(boxes, scores, 3),
+        tf.image.non_max_suppression(boxes, scores, 4, 0.9, 0.55),
+        tf.image.non_max_suppression_padded(
+            boxes[:3] + boxes[4:], scores[:3] + scores[4:], 4, pad_to_max_output_size=True
+        ),
+    ]
+
+
 def _drawn(tf: Any) -> Any:
     boxes = [[[0.1, 0.2, 0.7, 0.9], [0.5, 0.0, 1.5, 0.4], [0.9, 0.1, 0.2, 1.0]]] * 2
     return [
@@ -139,9 +151,14 @@ def _drawn(tf: Any) -> Any:
 
 # Rows that need names of TensorFlow 1.
 LEGACY = {
-    *("brightness", "contrast", "crop_and_resize"),
+    *("brightness", "combined_classes", "combined_nothing", "contrast", "crop_and_resize"),
     *("draw_boxes_rank", "draw_two_channels", "drawn", "glimpse_centered", "glimpse_normalized"),
-    *("glimpse_pixels", "hue", "measures", "no_boxes", "patches"),
+    *("glimpse_pixels", "hue", "measures", "no_boxes", "patches", "suppressed"),
+    *("suppression_combined", "suppression_combined_padded", "suppression_combined_total"),
+    *("suppression_not_square", "suppression_of_batches", "suppression_of_halves"),
+    *("suppression_of_three", "suppression_overlaps", "suppression_scores", "suppression_sizes"),
+    *("suppression_soft", "suppression_soft_wide", "suppression_threshold"),
+    *("suppression_with_scores",),
 }
 IMAGES: dict[str, Callable[[Any], Any]] = {
     **_RESIZES,
@@ -212,6 +229,7 @@ IMAGES: dict[str, Callable[[Any], Any]] = {
     "yiq": lambda tf: [tf.image.rgb_to_yiq(colors(tf)), tf.image.yiq_to_rgb(colors(tf))],
     "yuv": lambda tf: [tf.image.rgb_to_yuv(colors(tf)), tf.image.yuv_to_rgb(colors(tf))],
     "measures": _measures,
+    "suppressed": _suppressed,
     "drawn": _drawn,
 }
 
@@ -332,10 +350,62 @@ def _boxes() -> tuple[Any, Any]:
 
 
 _BOXES, _SCORES = _boxes()
+_BATCH = np.stack([_BOXES, _BOXES[::-1]])[:, :, None] * 2 - 0.5
+_CLASSES = np.random.RandomState(8).rand(2, 12, 3).astype(np.float32)
 
 
-IMAGES |= {}
+def _soft(sigma: float, threshold: float) -> Callable[[Any], Any]:
+    return lambda tf: list(
+        tf.image.non_max_suppression_with_scores(_BOXES, _SCORES, 8, 0.3, threshold, sigma)
+    )
+
+
+def _combined(*arguments: Any, **others: Any) -> Callable[[Any], Any]:
+    return lambda tf: list(
+        tf.image.combined_non_max_suppression(_BATCH, _CLASSES, *arguments, **others)
+    )
+
+
+IMAGES |= {
+    "suppression_soft": _soft(0.5, 0.1),
+    "suppression_soft_wide": _soft(10.0, 0.0),
+    "suppression_with_scores": _soft(0.0, 0.2),
+    "suppression_overlaps": lambda tf: tf.image.non_max_suppression_overlaps(
+        np.abs(np.sin(np.add.outer(np.arange(12), np.arange(12)))).astype(np.float32),
+        *(_SCORES, 8, 0.6, 0.1),
+    ),
+    "suppression_of_batches": lambda tf: list(
+        tf.image.non_max_suppression_padded(
+            _BATCH[:, :, 0], np.stack([_SCORES, _SCORES]), 9, 0.3, 0.2, True
+        )
+    ),
+    "suppression_combined": _combined(3, 5, 0.4, 0.1),
+    "suppression_combined_padded": _combined(2, 10, 0.4, 0.5, pad_per_class=True, clip_boxes=False),
+    "suppression_combined_total": _combined(3, 20, 0.2, 0.8),
+    "suppression_of_halves": lambda tf: tf.image.non_max_suppression(
+        tf.constant(_BOXES, tf.float16),
+        tf.constant(_SCORES, tf.float16),
+        *(8, tf.constant(0.5, tf.float16), tf.constant(0.0, tf.float16)),
+    ),
+}
 IMAGE_ERRORS |= {
+    "suppression_of_three": lambda tf, files: tf.image.non_max_suppression(
+        _BOXES[:, :3], _SCORES, 8
+    ),
+    "suppression_scores": lambda tf, files: tf.image.non_max_suppression(_BOXES, _SCORES[:3], 8),
+    "suppression_sizes": lambda tf, files: tf.image.non_max_suppression(_BOXES, _SCORES, [8]),
+    "suppression_threshold": lambda tf, files: tf.image.non_max_suppression(
+        _BOXES, _SCORES, 8, 1.2
+    ),
+    "suppression_not_square": lambda tf, files: tf.image.non_max_suppression_overlaps(
+        np.ones([12, 11], np.float32), _SCORES, 8
+    ),
+    "combined_classes": lambda tf, files: tf.image.combined_non_max_suppression(
+        _BATCH.repeat(2, 2), _CLASSES, 2, 4
+    )[0],
+    "combined_nothing": lambda tf, files: tf.image.combined_non_max_suppression(
+        _BATCH, _CLASSES, 2, 0
+    )[0],
     "draw_boxes_rank": lambda tf, files: tf.image.draw_bounding_boxes(
         np.zeros([1, 8, 8, 3], np.float32), _BOXES
     ),

@@ -164,6 +164,11 @@ ERRORS.update(
         "sample of lengths": lambda tf, session: tf.data.experimental.sample_from_datasets(
             [_range(tf, 3)], [0.5, 0.5]
         ),
+        "dense_to_sparse_batch too large": lambda tf, session: _run(
+            tf,
+            session,
+            _filled(tf).apply(tf.data.experimental.dense_to_sparse_batch(3, [2])),
+        ),
         "single of none": lambda tf, session: session.run(
             tf.data.experimental.get_single_element(_range(tf, 0))
         ),

@@ -41,6 +41,11 @@ def _scan(tf: Any, state: Any, function: Callable[..., Any]) -> Callable[[Any], 
     return lambda data: data.apply(tf.data.experimental.scan(state, function))  # type: ignore[no-any-return]
 
 
+def _reduced(tf: Any, key: Any, *functions: Any) -> Callable[[Any], Any]:
+    group = tf.data.experimental.group_by_reducer
+    return lambda data: data.apply(group(key, tf.data.experimental.Reducer(*functions)))  # type: ignore[no-any-return]
+
+
 CALLS: dict[str, Callable[[Any, Any, type[Exception]], Any]] = {
     "map": lambda tf, data, error: data.map(lambda x: _called(tf, error, x)),
     "map and batch": lambda tf, data, error: data.map(lambda x: _called(tf, error, x)).batch(2),
@@ -61,6 +66,13 @@ CALLS: dict[str, Callable[[Any, Any, type[Exception]], Any]] = {
         lambda x: tf.data.Dataset.from_tensors(_called(tf, error, x)), cycle_length=2
     ),
     "groups": lambda tf, data, error: _groups(tf, lambda x: _called(tf, error, x) * 0)(data),
+    "reductions": lambda tf, data, error: _reduced(
+        tf,
+        lambda x: x % 2,
+        lambda _: np.int64(0),
+        lambda state, x: state + _called(tf, error, x),
+        lambda state: state,
+    )(data),
 }
 for _error in (StopIteration, ValueError):
     for _name, _call in CALLS.items():
@@ -106,12 +118,102 @@ PIPELINES.update(
         "scan of a growing state": lambda tf: _scan(
             tf, tf.zeros([0], tf.int64), lambda state, x: (tf.concat([state, [x]], 0), state)
         )(_range(tf, 3)),
+        "group_by_reducer": lambda tf: _reduced(
+            tf, lambda x: 2 - x % 3, lambda key: key * 0, lambda s, x: s + x, lambda s: s
+        )(_range(tf, 10)),
+        "group_by_reducer of a nest": lambda tf: _reduced(
+            tf,
+            lambda x: x % 2,
+            lambda key: {"sum": np.int64(0), "count": 0.0},
+            lambda s, x: {"sum": s["sum"] + x, "count": s["count"] + 1.0},
+            lambda s: (tf.cast(s["sum"], tf.float32) / s["count"], s["count"]),
+        )(_range(tf, 7)),
+        "group_by_reducer of a growing state": lambda tf: _reduced(
+            tf,
+            lambda x: x % 2,
+            lambda key: tf.zeros([0], tf.int64),
+            lambda s, x: tf.concat([s, [x]], 0),
+            lambda s: s,
+        )(_range(tf, 5)),
+        "group_by_reducer of nothing": lambda tf: _reduced(
+            tf, lambda x: x, lambda key: 0, lambda s, x: s, lambda s: s
+        )(_range(tf, 0)),
         "unbatch of no rows": lambda tf: _range(tf, 3).map(lambda x: tf.fill([x], x)).unbatch(),
         "unbatch of no rows at all": lambda tf: tf.data.Dataset.from_tensors(
             {"x": np.zeros([0, 3], np.float32), "s": np.zeros([0], object)}
         ).unbatch(),
     }
 )
+
+
+def _optionals(tf: Any) -> Any:
+    iterator = tf.data.make_initializable_iterator(_range(tf, 2))
+    optional = tf.data.experimental.get_next_as_optional(iterator)
+    some = optional.has_value()
+    value = tf.cond(some, optional.get_value, lambda: tf.constant(-1, tf.int64))
+
+    def run(session: Any) -> Any:
+        session.run(iterator.initializer)
+        return [session.run([some, value]) for _ in range(4)]
+
+    return run
+
+
+def _optional_failures(tf: Any) -> Any:
+    data = _range(tf, 4).map(lambda x: _called(tf, ValueError, x))
+    iterator = tf.data.make_initializable_iterator(data)
+    value = tf.data.experimental.get_next_as_optional(iterator).get_value()
+
+    def once(session: Any) -> Any:
+        try:
+            return session.run(value)
+        except tf.errors.OpError as error:
+            return type(error).__name__
+
+    def run(session: Any) -> Any:
+        session.run(iterator.initializer)
+        return [once(session) for _ in range(6)]
+
+    return run
+
+
+def _optional_of_handle(tf: Any) -> Any:
+    iterator = tf.data.make_one_shot_iterator(
+        tf.data.Dataset.from_tensor_slices({"a": [1, 2], "b": ["x", "y"]})
+    )
+    handle = tf.placeholder(tf.string, [])
+    fed = tf.data.Iterator.from_string_handle(
+        handle, {"a": tf.int32, "b": tf.string}, {"a": [], "b": []}
+    )
+    optional = tf.data.experimental.get_next_as_optional(fed)
+    both = [optional.has_value(), optional.get_value()]
+
+    def run(session: Any) -> Any:
+        feed = {handle: session.run(iterator.string_handle())}
+        return [session.run(both, feed), session.run(both, feed), session.run(both[0], feed)]
+
+    return run
+
+
+def _optionals_in_a_loop(tf: Any) -> Any:
+    iterator = tf.data.make_one_shot_iterator(_range(tf, 5))
+
+    def body(goes_on: Any, total: Any) -> Any:
+        optional = tf.data.experimental.get_next_as_optional(iterator)
+        more = optional.has_value()
+        return more, tf.cond(more, lambda: total + optional.get_value(), lambda: total)
+
+    start = [tf.constant(True), tf.constant(0, tf.int64)]
+    total = tf.while_loop(lambda goes_on, _: goes_on, body, start)[1]
+    return lambda session: session.run(total)
+
+
+def _optional_values(tf: Any) -> Any:
+    kind = tf.data.experimental.Optional
+    some = kind.from_value({"a": 1.0, "b": [2, 3]})
+    none = kind.empty(some.element_spec)
+    tensors = [some.has_value(), some.get_value(), none.has_value()]
+    return lambda session: session.run(tensors)
 
 
 def _sparse_reduce(tf: Any) -> Any:
@@ -277,6 +379,11 @@ def _not_returned(tf: Any) -> Any:
 PROGRAMS.update(
     {
         "not returned": _not_returned,
+        "optionals": _optionals,
+        "optionals of elements that fail": _optional_failures,
+        "optional of a handle": _optional_of_handle,
+        "optionals in a loop": _optionals_in_a_loop,
+        "optional values": _optional_values,
         "reduce of a sparse state": _sparse_reduce,
         "reduce whose function ends": _ended_reduce,
         "arguments of CsvDataset": _csv,

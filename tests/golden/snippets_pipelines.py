@@ -303,6 +303,9 @@ PIPELINES.update(
             .repeat(2)
             .apply(tf.data.experimental.unique())
         ),
+        "the number of elements, as it should be": lambda tf: _range(tf, 3).apply(
+            tf.data.experimental.assert_cardinality(3)
+        ),
         "take of a negative number": lambda tf: _range(tf, 3).take(-2),
         "skip of a negative number": lambda tf: _range(tf, 3).skip(-2),
         "shard of batches": lambda tf: _range(tf, 9).batch(2).shard(2, 1),
@@ -314,6 +317,11 @@ PIPELINES.update(
         "rebatch without remainder": lambda tf: _range(tf, 8).batch(3).rebatch(5, True),
         "rebatch in turns": lambda tf: _rows(tf).batch(2).rebatch([1, 3]),
         "counter of floats": lambda tf: tf.data.Dataset.counter(1.5, 0.25, tf.float32).take(3),
+        "sparse batches of known width": lambda tf: (
+            tf.data.Dataset.range(1, 4)
+            .map(lambda x: tf.fill([x, x], x))
+            .apply(tf.data.experimental.dense_to_sparse_batch(2, [5, None]))
+        ),
         "components of None": lambda tf: (
             tf.data.Dataset.from_tensor_slices(({"x": [1, 2, 3]}, None))
             .map(lambda features, label: (features["x"] + 1, label))
@@ -393,6 +401,12 @@ PIPELINES.update(
         ),
         "map_and_batch dropping": lambda tf: _range(tf, 5).apply(
             tf.data.experimental.map_and_batch(lambda x: x * x, 2, drop_remainder=True)
+        ),
+        "dense_to_sparse_batch": lambda tf: _filled(tf, 5).apply(
+            tf.data.experimental.dense_to_sparse_batch(2, [6])
+        ),
+        "dense_to_sparse_batch of None": lambda tf: _filled(tf, 4, 1).apply(
+            tf.data.experimental.dense_to_sparse_batch(3, [None])
         ),
         "sparse slices": _sparse_rows,
         "from_sparse_tensor_slices": lambda tf: tf.data.Dataset.from_sparse_tensor_slices(

@@ -123,6 +123,21 @@ def _softmax(tf: Any) -> Any:
     return [y, *gradient(tf, y.values, a.values)]
 
 
+def _segments(tf: Any) -> Any:
+    x = dense(tf)
+    ids, segments = tf.constant([0, 2, 1, 1]), tf.constant([0, 0, 2, 2])
+    found = [
+        function(x, ids, segments)
+        for function in (
+            tf.sparse_segment_sum,
+            tf.sparse_segment_mean,
+            tf.sparse_segment_sqrt_n,
+        )
+    ]
+    more = tf.sparse_segment_mean(x, ids, segments, num_segments=4)
+    return [*found, more, *(gradient(tf, y, x)[0] for y in [*found, more])]
+
+
 def _concat(tf: Any) -> Any:
     a, b = sample(tf), other(tf)
     wide = tf.sparse_concat(1, [a, b])
@@ -201,7 +216,8 @@ def _mapped(tf: Any) -> list[Any]:
 LEGACY = {
     *("add", "add_dense", "add_shapes", "add_unsorted", "distance", "extremes"),
     *("extremes_out_of_bounds", "extremes_shapes", "indicator", "mapped", "matmul"),
-    *("matmul_adjoint", "matmul_fed", "reduce", "sets", "softmax"),
+    *("matmul_adjoint", "matmul_fed", "reduce", "segments", "segments_out_of_order", "sets"),
+    *("softmax",),
 }
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "matmul": _matmul,
@@ -254,6 +270,7 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
     ],
     "reduce": _reduce,
     "softmax": _softmax,
+    "segments": _segments,
     "sets": _sets,
     "distance": _distance,
     "counts": _counts,
@@ -279,6 +296,7 @@ SPARSE_ERRORS: dict[str, Callable[[Any], Any]] = {
     "parts_do_not_fit": lambda tf: tf.SparseTensor([[0, 1]], [1, 2], [3, 4]),
     "dense_for_sparse": lambda tf: tf.sparse_reorder([[1, 2]]),
     "negative_counted": lambda tf: tf.sparse.bincount(tf.SparseTensor([[0]], [-1], [2]), axis=-1),
+    "segments_out_of_order": lambda tf: tf.sparse_segment_sum(dense(tf), [0, 1], [1, 0]),
 }
 
 

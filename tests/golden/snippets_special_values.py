@@ -247,6 +247,7 @@ ROWS: dict[str, Row] = {
     "matmul": lambda tf, x: tf.matmul(x, tf.transpose(x)),
     "matmul zeros": lambda tf, x: tf.matmul(x, tf.zeros([3, 2], x.dtype)),
     "segment_sqrt_n": lambda tf, x: tf.unsorted_segment_sqrt_n(x, _IDS, 10),
+    "sparse_segment_mean": lambda tf, x: tf.sparse_segment_mean(x, np.arange(15), _IDS),
     "reduce_max of nothing": lambda tf, x: tf.reduce_max(x[:0], 0),
     "reduce_min of nothing": lambda tf, x: tf.reduce_min(x[:0], 0),
     "reduce_mean of nothing": lambda tf, x: tf.reduce_mean(x[:0], 0),
@@ -293,7 +294,7 @@ KINDS: Mapping[str, Mapping[str, Row]] = {
 }
 
 # Rows that need names of TensorFlow 1.
-LEGACY = {"sparse softmax"}
+LEGACY = {"sparse_segment_mean", "sparse softmax"}
 
 
 def depths(kind: str, dtype: str) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ SESSION_ONLY = {
     *("ConditionalAccumulator", "SparseConditionalAccumulator", "CountUpTo"),
     *("LookupTableImportV2", "Assert", "CheckNumerics", "Placeholder", "Print", "Timestamp"),
     *("AssertVariablesInitialized", "InitializedValue", "ReportUninitializedVariables"),
-    "VarIsInitializedOp",
+    *("VarIsInitializedOp", "DeleteSessionTensor", "GetSessionHandle", "GetSessionTensor"),
     *("Call", "If", "Scan", "While", "VectorJacobianProduct", "ExecuteInCriticalSection"),
     *("FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2", "MutexV2"),
     *("QueueClear", "QueueCloseV2", "QueueDequeueManyV2", "QueueDequeueV2", "QueueSizeV2"),

@@ -1,6 +1,7 @@
 """Sessions: feeds, fetches, pruning, values and their types, errors.
 
-Of the ops, `Placeholder` and `NoOp` are tested here.
+Of the ops, `Placeholder` and `NoOp` are tested here; so are `GetSessionHandle`, `GetSessionTensor`
+and `DeleteSessionTensor`.
 """
 
 from __future__ import annotations

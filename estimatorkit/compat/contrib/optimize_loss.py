@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.compat.train.optimizers.multitask_optimizer import clip_gradients_by_global_norm
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import value_error
@@ -18,8 +19,7 @@ from estimatorkit.ops.variables.initializers import Constant
 from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.optimizers import clip
-from estimatorkit.train.optimizers.clip import clip_by_global_norm
-from estimatorkit.train.optimizers.optimizer import GradientAndVariable, Optimizer
+from estimatorkit.train.optimizers.optimizer import Optimizer
 from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,
@@ -202,16 +202,3 @@ def _summarize_norm(pairs: Sequence[tuple[Any, Any]], wanted: Sequence[str], nam
     if pairs and ("global_gradient_norm" in wanted or "gradient_norm" in wanted):
         norm = clip.global_norm([gradient for gradient, _ in pairs])
         summary.scalar(f"global_norm/{name}", norm)
-
-
-def clip_gradients_by_global_norm(
-    gradients_variables: Sequence[GradientAndVariable], clip_norm: Any = 20.0
-) -> list[GradientAndVariable]:
-    """Scales gradients so that their global norm is at most `clip_norm`; None stays None.
-
-    Args:
-        gradients_variables: pairs as from `compute_gradients`.
-        clip_norm: a positive scalar.
-    """
-    clipped, _ = clip_by_global_norm([gradient for gradient, _ in gradients_variables], clip_norm)
-    return [(each, pair[1]) for each, pair in zip(clipped, gradients_variables, strict=True)]

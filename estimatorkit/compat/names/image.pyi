@@ -20,6 +20,13 @@ from estimatorkit.compat.ops.image.boxes import (
     draw_bounding_boxes as draw_bounding_boxes,
     sample_distorted_bounding_box as sample_distorted_bounding_box,
 )
+from estimatorkit.compat.ops.image.suppression import (
+    combined_non_max_suppression as combined_non_max_suppression,
+    non_max_suppression as non_max_suppression,
+    non_max_suppression_overlaps as non_max_suppression_overlaps,
+    non_max_suppression_padded as non_max_suppression_padded,
+    non_max_suppression_with_scores as non_max_suppression_with_scores,
+)
 from estimatorkit.compat.ops.image.measures import (
     image_gradients as image_gradients, psnr as psnr, sobel_edges as sobel_edges, ssim as ssim,
     ssim_multiscale as ssim_multiscale, total_variation as total_variation,

@@ -12,6 +12,10 @@ from estimatorkit.compat.ops.sparse.math import (
 from estimatorkit.ops.sparse.products import (
     sparse_matmul as sparse_matmul, sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
 )
+from estimatorkit.compat.ops.sparse.segments import (
+    sparse_segment_mean as sparse_segment_mean, sparse_segment_sqrt_n as sparse_segment_sqrt_n,
+    sparse_segment_sum as sparse_segment_sum,
+)
 from estimatorkit.compat.ops.sparse.sets import edit_distance as edit_distance
 from estimatorkit.compat.ops.control.critical_section import CriticalSection as CriticalSection
 from estimatorkit.compat.ops.queues.accumulators import (

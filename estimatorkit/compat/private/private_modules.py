@@ -41,7 +41,7 @@ python.framework.ops: .compat.private.framework_ops
 python.framework.graph_util: .graph_util
 python.framework.tensor_shape: .compat.private.shapes
 python.framework.tensor_util: .compat.private.tensor_protos .core.registry
-python.framework.meta_graph: .train.saving.meta_graph
+python.framework.meta_graph: .compat.private.framework_meta_graph .train.saving.meta_graph
 python.framework.common_shapes: .compat.private.common_shapes
 python.framework.device: .compat.private.framework_devices
 python.framework.test_: .compat.testing.test_util .compat.testing.test_case
@@ -58,7 +58,7 @@ python.ops.bitwise_ops: .bitwise
 python.ops.candidate_sampling_ops python.ops.ctc_ops python.ops.embedding_ops python.ops.nn: .nn
         .compat.layers.recurrent.rnn
 python.ops.check_ops: .debugging
-python.ops.control_flow_ops: .ops.debug.debug
+python.ops.control_flow_ops: .ops.debug.debug .compat.ops.control.switches
 python.ops.confusion_matrix python.ops.weights_broadcast_ops: .layers.weighting
 python.ops.image_: .image
 python.ops.init_ops: .initializers
@@ -84,6 +84,7 @@ python.saved_model: .saved_model .train.saving.saved_model_builder
         .train.saving.saved_model_constants .train.saving.saved_model_loader
         .train.saving.signatures
 python.tpu: .compat.v1.tpu
+python.tools: .compat.private.tools
 python.training.moving_averages: .train.optimizers.moving_averages
 python.training.slot_creator: .train.optimizers.slot_creator
 python.training.training_ops: .compat.private.training_ops

@@ -180,6 +180,70 @@ def one_row(leaves: Sequence[Any]) -> Columns:
 
 
 @dataclass(frozen=True, eq=False)
+class GroupByReducer(Unary):
+    """One element for each int64 key: `finalize` of the state that `reduce` makes of its elements.
+
+    `key` maps an element to its key, `initial` a key to its first state, `reduce` a state and an
+    element to the next state. Keys are in ascending order.
+    """
+
+    key: TracedFunction
+    initial: TracedFunction
+    reduce: TracedFunction
+    finalize: TracedFunction
+
+    @property
+    def element_spec(self) -> Any:
+        return self.finalize.output_spec
+
+    @property
+    def cardinality(self) -> int:
+        return self.source.cardinality if self.source.cardinality <= 0 else UNKNOWN
+
+    def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        functions = (self.key, self.initial, self.reduce, self.finalize)
+        starts = [each.start(seeds) for each in functions]
+        return ReducerIterator(source, starts, seeds.function_stream())
+
+
+class ReducerIterator(ReplayWithFunction):
+    """See `GroupByReducer`."""
+
+    def _forget(self) -> None:
+        self._states: dict[int, Columns] = {}
+        self._read = 0
+        self._left: list[int] | None = None  # the keys still to be yielded, once all input is read
+
+    def _make(self, n: int) -> Columns:
+        while self._left is None:
+            try:
+                rows = self._input.next_block(_READ_ROWS)
+            except OutOfRangeError:
+                self._left = sorted(self._states, reverse=True)
+                break
+            for row in range(count_rows(rows)):
+                try:
+                    self._add(slice_rows(rows, row, row + 1))
+                except Exception:
+                    self._input.unread(rows, row + 1)
+                    raise
+        if not self._left:
+            raise end_of_sequence()
+        state = self._states[self._left.pop()]
+        return self._functions[3](state, 1, self._position, self._epoch)
+
+    def _add(self, element: Columns) -> None:
+        number, self._read = self._read, self._read + 1
+        (keys,) = self._functions[0](element, 1, number, self._epoch)
+        key = int(keys[0])
+        state = self._states.get(key)
+        if state is None:
+            given = [np.array([key], np.int64)]
+            state = self._functions[1](given, 1, len(self._states), self._epoch)
+        self._states[key] = self._functions[2]([*state, *element], 1, number, self._epoch)
+
+
+@dataclass(frozen=True, eq=False)
 class Scan(Unary):
     """Applies a function from state and element to the next state and an element.
 

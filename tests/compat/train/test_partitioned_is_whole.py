@@ -20,7 +20,12 @@ from tests.train.test_partitioned_is_whole import (
 
 train = tf.train
 OPTIMIZERS: dict[str, Maker] = {
-    "lars": lambda: contrib.LARSOptimizer(0.1, weight_decay=0.1),
+    "contrib_nadam": lambda: contrib.NadamOptimizer(0.1),
+    "contrib_ada_max": lambda: contrib.AdaMaxOptimizer(0.1),
+    "add_sign": lambda: contrib.AddSignOptimizer(0.1),
+    "power_sign": lambda: contrib.PowerSignOptimizer(0.1),
+    "adam_w": lambda: contrib.AdamWOptimizer(0.01, 0.1),
+    "momentum_w": lambda: contrib.MomentumWOptimizer(0.01, 0.1, 0.9),
     "averaged": lambda: MovingAverageOptimizer(train.MomentumOptimizer(0.1, 0.9), 0.9),
 }
 

@@ -6,8 +6,22 @@
 
 from __future__ import annotations
 
-from estimatorkit.compat.layers.distributions.continuous import Normal
-from estimatorkit.compat.layers.distributions.discrete import Bernoulli, Categorical
+from estimatorkit.compat.layers.distributions.continuous import (
+    Beta,
+    Exponential,
+    Gamma,
+    Laplace,
+    Normal,
+    StudentT,
+    Uniform,
+)
+from estimatorkit.compat.layers.distributions.discrete import (
+    Bernoulli,
+    Categorical,
+    Dirichlet,
+    DirichletMultinomial,
+    Multinomial,
+)
 from estimatorkit.compat.layers.distributions.distribution import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
@@ -21,11 +35,20 @@ __all__ = [
     "FULLY_REPARAMETERIZED",
     "NOT_REPARAMETERIZED",
     "Bernoulli",
+    "Beta",
     "Categorical",
+    "Dirichlet",
+    "DirichletMultinomial",
     "Distribution",
+    "Exponential",
+    "Gamma",
+    "Laplace",
+    "Multinomial",
     "Normal",
     "RegisterKL",
     "ReparameterizationType",
+    "StudentT",
+    "Uniform",
     "kl_divergence",
 ]
 __dir__ = listing(__name__)

@@ -40,6 +40,30 @@ def nesterov_adam(
 
 
 @update_rule(
+    "AddSign",
+    sparse_rows="every slot",
+    example=({**_SIGN_EXAMPLE, "alpha": 1.0}, ((0.955, -1.965), (0.48, 0.38))),
+)
+def add_sign(
+    w: Any, g: Any, m: Any, *, learning_rate: Any, alpha: Any, sign_decay: Any, beta: Any
+) -> Any:
+    m = beta * m + (1 - beta) * g
+    return w - learning_rate * (alpha + sign_decay * jnp.sign(g) * jnp.sign(m)) * g, m
+
+
+@update_rule(
+    "PowerSign",
+    sparse_rows="every slot",
+    example=({**_SIGN_EXAMPLE, "logbase": 1.0}, ((0.95053834, -1.9575429), (0.48, 0.38))),
+)
+def power_sign(
+    w: Any, g: Any, m: Any, *, learning_rate: Any, logbase: Any, sign_decay: Any, beta: Any
+) -> Any:
+    m = beta * m + (1 - beta) * g
+    return w - learning_rate * jnp.exp(logbase * sign_decay * jnp.sign(g) * jnp.sign(m)) * g, m
+
+
+@update_rule(
     "Lars",
     slots=("momentum",),
     sparse_rows="none",
@@ -73,7 +97,4 @@ def lars(
     return w - learning_rate * trust * step, velocity
 
 
-__all__ = [
-    "lars",
-    "nesterov_adam",
-]
+__all__ = ["add_sign", "lars", "nesterov_adam", "power_sign"]
