@@ -3,8 +3,9 @@
 It is JAX's cache in the user's cache folder. `ESTIMATORKIT_COMPILATION_CACHE` names another folder,
 and 0 turns it off; a cache that JAX's own options name is left as it is. XLA cannot serialize
 programs with oneDNN's convolutions (`convolution_onednn`): those are compiled at each start. Their
-StableHLO is not kept instead: tracing and lowering take a quarter of the compilation's time or less
-(four networks of `benchmarks/cold.py`), 3 to 12 % of a start.
+StableHLO is not kept instead: tracing and lowering take about a quarter of the compilation's time,
+5 to 12 % of a start (four networks of `benchmarks/cold.py`), and a key that needs no trace would
+have to hold all that kernels read.
 """
 
 from __future__ import annotations
