@@ -801,3 +801,26 @@ fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in fea
 config = tf.estimator.RunConfig(tf_random_seed=1)
 model = tf.estimator.xDeepFM(fields, [8], cin_layers=[6, 4], config=config)
 model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
+
+# %% TabularClassifier
+features = {"age": [22.0, 38.0, np.nan, 35.0] * 10, "sex": ["m", "f", "f", "m"] * 10}
+dataset = tf.data.Dataset.from_tensor_slices((features, [0, 1, 1, 0] * 10)).repeat().batch(8)
+sex = tf.feature_column.categorical_column_with_vocabulary_list("sex", ["f", "m"])
+columns = [tf.feature_column.numeric_column("age"), sex]
+model = tf.estimator.TabularClassifier(columns, hidden_units=[16], members=2)
+model.train(lambda: dataset, max_steps=20).evaluate(lambda: dataset, steps=2)["accuracy"]
+
+# %% TabularEstimator
+features = {"x": np.linspace(0.0, 3.0, 40)}
+dataset = tf.data.Dataset.from_tensor_slices((features, np.arange(40) // 10)).repeat().batch(8)
+columns = [tf.feature_column.numeric_column("x")]
+head = tf.estimator.PoissonRegressionHead()
+model = tf.estimator.TabularEstimator(head, columns, hidden_units=[16], learning_rate=0.02)
+next(model.train(lambda: dataset, max_steps=20).predict(lambda: dataset))
+
+# %% TabularRegressor
+features = {"x": np.linspace(0.0, 1.0, 40)}
+dataset = tf.data.Dataset.from_tensor_slices((features, features["x"] ** 2)).repeat().batch(8)
+columns = [tf.feature_column.numeric_column("x")]
+model = tf.estimator.TabularRegressor(columns, hidden_units=[16], members=2)
+next(model.train(lambda: dataset, max_steps=20).predict(lambda: dataset, "predictions"))

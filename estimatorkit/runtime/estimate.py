@@ -75,7 +75,7 @@ def _counted(op: Operation, number: int, times: int = 1) -> Iterator[tuple[int, 
 def _iterations(op: Operation) -> int:
     """How often an operation runs its functions, as far as that is known."""
     attrs = op.attrs.get("forward_attrs", op.attrs)  # a gradient's: its operation's
-    if "length" not in attrs:  # no scan
+    if not {"carried", "leading", "length"} <= attrs.keys():  # no scan
         return 1
     columns = [each.shape.dims for each in op.inputs[attrs["carried"] : attrs["leading"]]]
     return next((dims[0] for dims in columns if dims and dims[0]), attrs["length"] or 1)

@@ -41,10 +41,17 @@ ESTIMATORS = [
 COLUMNS = [numeric_column("x")]
 
 
+OWN_ARGUMENTS = {"label_smoothing"}
+"""Keywords that TensorFlow does not have."""
+
+
 def check_arguments(version: str, cls: type) -> None:
     """Compares the arguments of a constructor with TensorFlow's."""
     found = []
     for parameter in inspect.signature(cls).parameters.values():
+        if parameter.name in OWN_ARGUMENTS:
+            assert parameter.kind is parameter.KEYWORD_ONLY
+            continue
         default = None if parameter.default is parameter.empty else repr(parameter.default)
         if default is not None and default.startswith("<function"):
             default = f"<function {parameter.default.__name__}>"
