@@ -44,9 +44,9 @@ infer: true                 # these columns, chosen from the data; or paste and 
 {columns}
 estimator:
 {estimator}
-  # {members} networks of 3 layers with 128 units each, whose predictions are averaged
-  # members: {members}
-  # dropout: {dropout}
+  # hidden_units: [128, 128, 128]
+  # members: 4              # networks whose predictions are averaged
+  # dropout: 0.15
 
 train:
   batch_size: {batch_size}
@@ -123,8 +123,6 @@ def starter(path: Path, label: str | None, config: Path) -> str:
         missing=skipped,
         columns=textwrap.indent(chosen, "# ", lambda line: True),
         estimator=textwrap.indent("\n".join(_lines(estimator)), "  "),
-        members=tabular.MEMBERS,
-        dropout=tabular.DROPOUT,
         batch_size=tabular.BATCH_SIZE,
         epochs=tabular.usual_epochs(rows),
         holdout=_HOLDOUT,

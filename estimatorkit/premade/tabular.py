@@ -54,11 +54,6 @@ BATCH_SIZE = 256
 
 _STEPS, _LEAST_EPOCHS, _MOST_EPOCHS = 5000, 40, 256
 
-HIDDEN_UNITS = (128, 128, 128)
-MEMBERS = 4
-DROPOUT = 0.15
-WEIGHT_DECAY = 0.02
-
 SCOPE = "tabular"
 """The scope of all variables."""
 
@@ -191,12 +186,12 @@ class TabularEstimator(_Scheduled):
         head: Head,
         feature_columns: Columns,
         model_dir: str | os.PathLike[str] | None = None,
-        hidden_units: Iterable[int] = HIDDEN_UNITS,
-        members: int = MEMBERS,
+        hidden_units: Iterable[int] = (128, 128, 128),
+        members: int = 4,
         activation: str = "mish",
-        dropout: float = DROPOUT,
+        dropout: float = 0.15,
         learning_rate: float = 0.1,
-        weight_decay: float = WEIGHT_DECAY,
+        weight_decay: float = 0.02,
         train_steps: int | None = None,
         config: RunConfig | None = None,
         warm_start_from: Any = None,
@@ -271,11 +266,11 @@ class TabularClassifier(TabularEstimator):
         n_classes: int = 2,
         weight_column: Any = None,
         label_vocabulary: Sequence[str] | None = None,
-        hidden_units: Iterable[int] = HIDDEN_UNITS,
-        members: int = MEMBERS,
-        dropout: float = DROPOUT,
+        hidden_units: Iterable[int] = (128, 128, 128),
+        members: int = 4,
+        dropout: float = 0.15,
         learning_rate: float = 0.04,
-        weight_decay: float = WEIGHT_DECAY,
+        weight_decay: float = 0.02,
         train_steps: int | None = None,
         config: RunConfig | None = None,
         warm_start_from: Any = None,
@@ -322,11 +317,11 @@ class TabularRegressor(TabularEstimator):
         model_dir: str | os.PathLike[str] | None = None,
         label_dimension: int = 1,
         weight_column: Any = None,
-        hidden_units: Iterable[int] = HIDDEN_UNITS,
-        members: int = MEMBERS,
-        dropout: float = DROPOUT,
+        hidden_units: Iterable[int] = (128, 128, 128),
+        members: int = 4,
+        dropout: float = 0.15,
         learning_rate: float = 0.1,
-        weight_decay: float = WEIGHT_DECAY,
+        weight_decay: float = 0.02,
         train_steps: int | None = None,
         config: RunConfig | None = None,
         warm_start_from: Any = None,
