@@ -28,8 +28,8 @@ from estimatorkit._sklearn_base import Classes, Parameters, as_frame, is_frame, 
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.readers.frames import as_columns
+from estimatorkit.estimator.best_epoch import train_to_best
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.feature_column import numeric_column
 from estimatorkit.premade import tabular
@@ -199,7 +199,9 @@ class Wrapper(Parameters):
             keep_checkpoint_max=(self._setting("patience") or 0) + 2,
             log_step_count_steps=100 if self.verbose else None,
         )
-        linear_only = getattr(maker, "__name__", "").startswith(("BoostedTrees", "Linear"))
+        linear_only = getattr(maker, "__name__", "").startswith(
+            ("BoostedTrees", "Ensemble", "Linear", "Tabular")
+        )
         offered = {
             "columns": self.columns_,
             "feature_columns": self._wide if linear_only else self.columns_,
@@ -406,22 +408,15 @@ class Wrapper(Parameters):
         self.n_steps_ = int(model.estimator.get_variable_value("global_step"))
 
     def _train_and_watch(self, data: Dataset, held_out: Dataset, steps: int, epochs: int) -> None:
-        """Trains epoch by epoch; the model of the epoch with the smallest loss stays."""
-        estimator, best = self._model.estimator, math.nan
-        monitor = MetricMonitor("loss", "min")  # to which NaN is worse than any number
-        rounds, patience = 1 if self.steps else epochs, self._setting("patience")
-        for number in range(1, rounds + 1):
-            estimator.train(lambda: data, max_steps=math.ceil(steps * number / rounds))
-            metrics = estimator.evaluate(lambda: held_out)
-            self.history_.append({key: float(value) for key, value in metrics.items()})
-            loss = self.history_[-1].get("average_loss", self.history_[-1]["loss"])
-            if number == 1 or monitor.is_better(loss, best):
-                best, self.best_epoch_ = loss, number
-                self._model.trained(estimator.latest_checkpoint())
-            elif patience is not None and number - self.best_epoch_ >= patience:
-                break
-            elif patience is None:
-                self._model.trained(estimator.latest_checkpoint())
+        """Trains epoch by epoch; the model of the epoch with the smallest loss stays if there is a
+        patience, that of the last one otherwise.
+        """
+        estimator, patience = self._model.estimator, self._setting("patience")
+        rounds = 1 if self.steps else epochs
+        found = train_to_best(estimator, lambda: data, lambda: held_out, steps, rounds, patience)
+        self.history_, self.best_epoch_ = found.history, found.epoch
+        last = estimator.latest_checkpoint()
+        self._model.trained(last if patience is None else found.checkpoint)
 
     # -- predicting
 

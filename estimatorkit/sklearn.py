@@ -29,6 +29,7 @@ from estimatorkit.premade import (
     boosted_trees,
     dnn,
     dnn_linear_combined,
+    ensemble,
     linear,
     tabular,
 )
@@ -38,6 +39,7 @@ _CLASSIFIERS: dict[str, Callable[..., Estimator]] = {
     "BoostedTreesClassifier": boosted_trees.BoostedTreesClassifier,
     "DNNClassifier": dnn.DNNClassifier,
     "DNNLinearCombinedClassifier": dnn_linear_combined.DNNLinearCombinedClassifier,
+    "EnsembleClassifier": ensemble.EnsembleClassifier,
     "LinearClassifier": linear.LinearClassifier,
     "TabularClassifier": tabular.TabularClassifier,
 }
@@ -46,6 +48,7 @@ _REGRESSORS: dict[str, Callable[..., Estimator]] = {
     "BoostedTreesRegressor": boosted_trees.BoostedTreesRegressor,
     "DNNLinearCombinedRegressor": dnn_linear_combined.DNNLinearCombinedRegressor,
     "DNNRegressor": dnn.DNNRegressor,
+    "EnsembleRegressor": ensemble.EnsembleRegressor,
     "LinearRegressor": linear.LinearRegressor,
     "TabularRegressor": tabular.TabularRegressor,
 }
@@ -211,6 +214,12 @@ SKDNNClassifier: type[SKClassifier] = _named("DNNClassifier", SKClassifier, dnn.
 SKDNNLinearCombinedClassifier: type[SKClassifier] = _named(
     "DNNLinearCombinedClassifier", SKClassifier, dnn_linear_combined.DNNLinearCombinedClassifier
 )
+SKEnsembleClassifier: type[SKClassifier] = _named(
+    "EnsembleClassifier", SKClassifier, ensemble.EnsembleClassifier
+)
+SKEnsembleRegressor: type[SKRegressor] = _named(
+    "EnsembleRegressor", SKRegressor, ensemble.EnsembleRegressor
+)
 SKLinearClassifier: type[SKClassifier] = _named(
     "LinearClassifier", SKClassifier, linear.LinearClassifier
 )
@@ -246,6 +255,8 @@ __all__: Sequence[str] = [
     "SKDNNRegressor",
     "SKDNNLinearCombinedClassifier",
     "SKDNNLinearCombinedRegressor",
+    "SKEnsembleClassifier",
+    "SKEnsembleRegressor",
     "SKLinearClassifier",
     "SKLinearRegressor",
     "SKTabularClassifier",

@@ -802,6 +802,21 @@ config = tf.estimator.RunConfig(tf_random_seed=1)
 model = tf.estimator.xDeepFM(fields, [8], cin_layers=[6, 4], config=config)
 model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
 
+# %% EnsembleClassifier
+(features, labels), (test_features, test_labels) = tf.datasets.iris.load_data()
+columns = [tf.feature_column.numeric_column("x", (4,))]
+train = tf.data.Dataset.from_tensor_slices(({"x": features}, labels)).batch(32)
+test = tf.data.Dataset.from_tensor_slices(({"x": test_features}, test_labels)).batch(32)
+model = tf.estimator.EnsembleClassifier(columns, n_classes=3).train(lambda: train)
+model.evaluate(lambda: test)["accuracy"], model.get_variable_value("ensemble/weights")
+
+# %% EnsembleRegressor
+features = {"x": np.linspace(0.0, 1.0, 60)}
+dataset = tf.data.Dataset.from_tensor_slices((features, features["x"] ** 2)).batch(8)
+columns = [tf.feature_column.numeric_column("x")]
+model = tf.estimator.EnsembleRegressor(columns, members=["trees"]).train(lambda: dataset)
+next(model.predict(lambda: dataset, "predictions"))
+
 # %% TabularClassifier
 features = {"age": [22.0, 38.0, np.nan, 35.0] * 10, "sex": ["m", "f", "f", "m"] * 10}
 dataset = tf.data.Dataset.from_tensor_slices((features, [0, 1, 1, 0] * 10)).repeat().batch(8)

@@ -71,6 +71,17 @@ arguments = {"optimizer": "SGD", "epochs": 200, "random_state": 1}
 model = tf.sklearn.SKRegressor("LinearRegressor", **arguments)
 model.fit(features, [1.0, 3.0, 5.0]).predict([[3.0], [4.0]])
 
+# %% SKEnsembleClassifier
+(features, labels), (test_features, test_labels) = tf.datasets.iris.load_data()
+model = tf.sklearn.SKEnsembleClassifier(members=("trees",), random_state=1)
+model.fit(features, labels).score(test_features, test_labels)
+
+# %% SKEnsembleRegressor
+features = np.linspace(-1, 1, 40)[:, None]
+labels = features[:, 0] ** 2
+model = tf.sklearn.SKEnsembleRegressor(members=("network",), random_state=1)
+model.fit(features, labels).score(features, labels)
+
 # %% SKTabularClassifier
 (features, labels), (test_features, test_labels) = tf.datasets.iris.load_data()
 model = tf.sklearn.SKTabularClassifier(hidden_units=(16,), epochs=40, random_state=1)

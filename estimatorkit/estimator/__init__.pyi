@@ -46,6 +46,9 @@ from estimatorkit.premade.baseline import (
     BaselineClassifier as BaselineClassifier, BaselineEstimator as BaselineEstimator,
     BaselineRegressor as BaselineRegressor,
 )
+from estimatorkit.premade.ensemble import (
+    EnsembleClassifier as EnsembleClassifier, EnsembleRegressor as EnsembleRegressor,
+)
 from estimatorkit.premade.tabular import (
     TabularClassifier as TabularClassifier, TabularEstimator as TabularEstimator,
     TabularRegressor as TabularRegressor,

@@ -276,7 +276,7 @@ _UNUSED = (
 
 
 class Trees(Supervised):
-    """The common arguments of boosted trees, which read the training set once."""
+    """The common arguments of models with boosted trees, which read the training set once."""
 
     columns = {"features": ("feature_columns", False)}  # noqa: RUF012
     types = EstimatorArguments.types | {
@@ -444,6 +444,8 @@ ESTIMATORS = Kinds(
         ),
         "BaselineClassifier": ("estimator:BaselineClassifier", Classifier, Baseline),
         "BaselineRegressor": ("estimator:BaselineRegressor", Regressor, Baseline),
+        "EnsembleClassifier": ("estimator:EnsembleClassifier", Classifier, Trees),
+        "EnsembleRegressor": ("estimator:EnsembleRegressor", Regressor, Trees),
         "BoostedTreesClassifier": ("estimator:BoostedTreesClassifier", Classifier, Trees),
         "BoostedTreesRegressor": ("estimator:BoostedTreesRegressor", Regressor, Trees),
         "DeepFM": ("estimator:DeepFM", Recommender),

@@ -11,14 +11,12 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from estimatorkit.core.errors import value_error
-from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.plan import INFINITE, Plan, Repeat, Unary
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.extenders import extended
 from estimatorkit.estimator.model_input import ModelInput
@@ -36,6 +34,7 @@ from estimatorkit.premade.forest_fit import Growth
 from estimatorkit.premade.forest_training import Task, forest_model_fn
 from estimatorkit.premade.head import Head, Version
 from estimatorkit.premade.regression_head import regression_head
+from estimatorkit.premade.whole_input import check_ends, without_repeats
 from estimatorkit.train.hooks.hooks import SessionRunHook
 from estimatorkit.train.training import takes_input
 
@@ -74,9 +73,7 @@ class _BoostedTrees(Estimator):
         self, input_fn: Callable[..., Any], mode: str, checkpoint: str | None = ""
     ) -> ModelInput:
         given = super()._input(input_fn, mode, checkpoint)
-        if mode != ModeKeys.TRAIN or given.dataset is None:
-            return given
-        return replace(given, dataset=Dataset(_once(given.dataset._plan)))
+        return without_repeats(given) if mode == ModeKeys.TRAIN else given
 
     def _run_training(
         self,
@@ -99,13 +96,8 @@ class _BoostedTrees(Estimator):
         given = self._input(input_fn, ModeKeys.TRAIN)
         if not takes_input(given.graph.get_operations()):
             steps, max_steps = 1, None  # tensors without an input are one batch
-        elif steps is None and max_steps is None and _is_endless(given):
-            raise value_error(
-                "the input never ends, and trees grow once all rows are read",
-                expected="an input that ends, or a number of steps",
-                received=repr(given.dataset),
-                hint="leave out repeat(), or give steps=...: how many batches to read",
-            )
+        elif steps is None and max_steps is None:
+            check_ends(given)
         with self._models.model(
             given,
             self._made_of,
@@ -235,20 +227,6 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
                 received=f"{name}={arguments[name]!r}",
                 hint=hint,
             )
-
-
-def _once(plan: Plan) -> Plan:
-    """A plan without its repetitions, as far as they are not below several sources."""
-    if not isinstance(plan, Unary):
-        return plan
-    source = _once(plan.source)
-    if isinstance(plan, Repeat) and (plan.count is None or plan.count != 0):
-        return source
-    return plan if source is plan.source else replace(plan, source=source)
-
-
-def _is_endless(given: ModelInput) -> bool:
-    return given.dataset is not None and given.dataset._plan.cardinality == INFINITE
 
 
 class BoostedTreesClassifier(_BoostedTrees):

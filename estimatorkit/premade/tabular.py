@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
@@ -24,7 +25,7 @@ from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.feature_column import FeatureColumn
-from estimatorkit.ops.array import array, indexing
+from estimatorkit.ops.array import array, indexing, joining
 from estimatorkit.ops.array.rearrange import repeat
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.variable_scope import variable_scope
@@ -80,7 +81,7 @@ def _model_fn(
         if not training:
             averaged = head.average_logits(statistics.in_label_units(logits))
             return head.create_estimator_spec(features, mode, averaged, labels)
-        steps = Variable(np.float32(0.0), name=f"{SCOPE}/train_steps", trainable=False)
+        span = Variable(np.zeros(2, np.float32), name=f"{SCOPE}/train_span", trainable=False)
         measured = checked_labels(labels, inputs.raw, units) if scaled else None
         given = labels if measured is None else statistics.standardized(measured)
         spec = head.create_estimator_spec(
@@ -88,9 +89,9 @@ def _model_fn(
             mode,
             array.reshape(logits, [-1, units]),
             _of_each_member(given, settings.members),
-            schedule.optimizer(steps),
+            schedule.optimizer(span),
         )
-        hooks = [MeasureTable(statistics, inputs.raw, measured), _LoadSteps(schedule, steps)]
+        hooks = [MeasureTable(statistics, inputs.raw, measured), _LoadSpan(schedule, span)]
         return spec._replace(training_hooks=(*spec.training_hooks, *hooks))
 
     return model_fn
@@ -109,36 +110,38 @@ class _Schedule:
 
     Attributes:
         learning_rate, weight_decay: see `TabularClassifier`.
-        steps: those of the whole training; 0: not known.
+        span: the global steps at which the training begins and ends; equal if its end is not known.
     """
 
     learning_rate: float
     weight_decay: float
-    steps: int
+    span: tuple[int, int]
 
-    def optimizer(self, steps: Variable) -> Optimizer:
-        """AdamW with RealMLP's rates for each kind of variable; `steps` is a float32 scalar."""
-        known = elementwise.maximum(steps, 1.0)
+    def optimizer(self, span: Variable) -> Optimizer:
+        """AdamW with RealMLP's rates for each kind of variable; `span` is float32 `(2,)`."""
+        begin, end = joining.unstack(span.value())
+        step = elementwise.cast(get_or_create_global_step(), float32) - begin
+        steps = end - begin
         rate = indexing.where(
             steps > 0.0,
-            coslog_decay(self.learning_rate, get_or_create_global_step(), known),
+            coslog_decay(self.learning_rate, step, elementwise.maximum(steps, 1.0)),
             0.5 * self.learning_rate,
         )
         decay = self.weight_decay
         return AdamWOptimizer(rate, beta2=0.95, weight_decay=decay, factors=RATE_FACTORS)
 
 
-class _LoadSteps(SessionRunHook):
+class _LoadSpan(SessionRunHook):
     """Tells a model, which may serve several trainings, how long this one is."""
 
     serves_one_training = False
 
-    def __init__(self, schedule: _Schedule, steps: Variable) -> None:
-        self._schedule, self._steps = schedule, steps
+    def __init__(self, schedule: _Schedule, span: Variable) -> None:
+        self._schedule, self._span = schedule, span
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Sets the variable."""
-        self._steps.load(np.float32(self._schedule.steps), session)
+        self._span.load(np.array(self._schedule.span, np.float32), session)
 
 
 class _Scheduled(Estimator):
@@ -156,10 +159,11 @@ class _Scheduled(Estimator):
         saving_listeners: Sequence[CheckpointSaverListener] | None = None,
     ) -> Self:
         """See `Estimator.train`; the learning rate's schedule ends with the last step, unless
-        `train_steps` was given.
+        `train_steps` was given. With `steps`, it begins anew.
         """
         if self._train_steps is None:
-            self._schedule.steps = max_steps or (steps + self._steps_done() if steps else 0)
+            done = self._steps_done() if steps else 0
+            self._schedule.span = done, done + (steps or max_steps or 0)
         return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
 
     def _steps_done(self) -> int:
@@ -201,7 +205,7 @@ class TabularEstimator(_Scheduled):
             raise value_error("members must be positive", expected=">= 1", received=members)
         settings = NetworkSettings(checked_units(hidden_units), members, activation, dropout or 0.0)
         self._train_steps = train_steps
-        self._schedule = _Schedule(learning_rate, weight_decay, train_steps or 0)
+        self._schedule = _Schedule(learning_rate, weight_decay, (0, train_steps or 0))
         super().__init__(
             _model_fn(head, TableColumns.of(feature_columns), settings, self._schedule),
             model_dir=model_dir,
@@ -249,8 +253,9 @@ class TabularClassifier(TabularEstimator):
         weight_decay: the share by which a step shrinks kernels, times the learning rate; 0.02 by
             default.
         train_steps: the steps of a whole training, in which the learning rate rises and falls four
-            times ("coslog"). None (default): those that `train` is called with; the rate is
-            constant if that has no number of steps.
+            times ("coslog"). None (default): those that `train` is called with: `max_steps`, or
+            `steps` from where it begins; the rate is constant if it has neither. Give it where a
+            training is made of several calls.
         config: a `RunConfig`.
         warm_start_from: see `Estimator`.
         loss_reduction: as for `DNNClassifier`.

@@ -151,7 +151,11 @@ def test_trainings_of_one_estimator_share_a_model(tmp_path, caplog):
         for end in (5, 10, 15):
             regressor.train(input_fn, max_steps=end)
     assert sum("Calling model_fn" in each.message for each in caplog.records) == 1
-    assert regressor.get_variable_value("tabular/train_steps") == 15
+    span = regressor.get_variable_value("tabular/train_span")
+    np.testing.assert_array_equal(span, [0, 15])
+    regressor.train(input_fn, steps=7)
+    span = regressor.get_variable_value("tabular/train_span")
+    np.testing.assert_array_equal(span, [15, 22])
 
 
 @pytest.mark.parametrize("weights", [None, [0.5, 0.0, 0.5], [0.2, 0.3, 0.5]])

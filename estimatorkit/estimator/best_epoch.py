@@ -1,0 +1,63 @@
+"""Training epoch by epoch, of which the best is kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
+
+
+@dataclass(frozen=True)
+class BestEpoch:
+    """What `train_to_best` found.
+
+    Attributes:
+        checkpoint: that of the epoch with the smallest loss.
+        epoch: its number, from 1.
+        history: the metrics of all epochs.
+    """
+
+    checkpoint: str
+    epoch: int
+    history: list[dict[str, float]]
+
+
+def train_to_best(
+    estimator: Estimator,
+    input_fn: Callable[..., Any],
+    held_out_fn: Callable[..., Any],
+    steps: int,
+    epochs: int,
+    patience: int | None,
+) -> BestEpoch:
+    """Trains, and evaluates after each epoch.
+
+    Args:
+        estimator: keeps at least `patience` + 2 checkpoints.
+        input_fn: the training input, which does not end.
+        held_out_fn: the input to evaluate on.
+        steps: those of all epochs.
+        epochs: how many parts the training has.
+        patience: the number of epochs without a smaller loss after which the training ends; None:
+            it does not end early.
+    """
+    monitor = MetricMonitor("loss", "min")  # to which NaN is worse than any number
+    history: list[dict[str, float]] = []
+    best, found, checkpoint = math.nan, 0, ""
+    for number in range(1, epochs + 1):
+        estimator.train(input_fn, max_steps=math.ceil(steps * number / epochs))
+        metrics = estimator.evaluate(held_out_fn)
+        history.append({key: float(value) for key, value in metrics.items()})
+        loss = history[-1].get("average_loss", history[-1]["loss"])
+        if number == 1 or monitor.is_better(loss, best):
+            best, found, checkpoint = loss, number, str(estimator.latest_checkpoint())
+        elif patience is not None and number - found >= patience:
+            break
+    return BestEpoch(checkpoint, found, history)
+
+
+__all__ = ["BestEpoch", "train_to_best"]

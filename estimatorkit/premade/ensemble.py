@@ -1,0 +1,360 @@
+"""Ensembles of different models: `EnsembleClassifier`, `EnsembleRegressor`.
+
+Members are ordinary estimators, which are trained one after another on the same rows. What each
+counts for is chosen on rows that none was trained on (Caruana et al. 2004, "Ensemble Selection from
+Libraries of Models"). One checkpoint holds all of them, so that evaluation, prediction and exported
+models are one function of the graph.
+
+Variables: those of the members, and `ensemble/weights`, float32 `(members,)`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.builtin_ops import placeholder
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.errors import value_error
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.estimator.best_epoch import train_to_best
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.layers.feature_column import FeatureColumn
+from estimatorkit.logger import logger
+from estimatorkit.ops.array import joining
+from estimatorkit.ops.variables.variable_collections import global_variables
+from estimatorkit.premade import boosted_trees, tabular
+from estimatorkit.premade.classification_heads import classification_head
+from estimatorkit.premade.head import Head
+from estimatorkit.premade.regression_head import regression_head
+from estimatorkit.premade.whole_input import read_rows
+from estimatorkit.runtime.session import Session
+from estimatorkit.storage.checkpoint import read_checkpoint
+from estimatorkit.storage.retention import CheckpointRotation
+
+Array = NDArray[Any]
+Rows = tuple[dict[str, Array], Array]
+
+HELD_OUT = 0.15
+"""The share of the rows by which epochs and weights are chosen."""
+
+PATIENCE = 64
+ROUNDS = 50
+"""How often a member is added to the selection."""
+
+_BATCH = 1024
+_NETWORK, _TREES = "network", "trees"
+_MEMBERS = (_NETWORK, _TREES)
+
+
+class _Ensemble(Estimator):
+    """What the estimators share.
+
+    Args:
+        head: their head.
+        make: makes each member for a folder.
+        model_dir, config: see `Estimator`.
+    """
+
+    reads_once = True
+
+    def __init__(
+        self,
+        head: Head,
+        make: Mapping[str, Callable[..., Estimator]],
+        model_dir: str | os.PathLike[str] | None,
+        config: RunConfig | None,
+    ) -> None:
+        self._head = head
+        self._make = make
+        super().__init__(self._combined, model_dir, config)
+
+    def _member(self, name: str, folder: str, **more: Any) -> Estimator:
+        own = self._config.replace(
+            model_dir=folder,
+            keep_checkpoint_max=PATIENCE + 2,
+            save_checkpoints_steps=2**31,
+            save_checkpoints_secs=None,
+            save_summary_steps=None,
+            log_step_count_steps=None,
+        )
+        return self._make[name](folder, own, **more)
+
+    def _combined(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        """The model function: the weighted mean of the members' predictions."""
+        folder = os.path.join(self.model_dir, "members")
+        logits = [
+            _logits_of(self._member(name, os.path.join(folder, name)), features)
+            for name in self._make
+        ]
+        equal = np.full(len(logits), 1 / len(logits), np.float32)
+        weights = Variable(equal, name="ensemble/weights", trainable=False)
+        averaged = self._head.average_logits(joining.stack(logits, 1), weights)
+        return self._head.create_estimator_spec(features, mode, averaged, labels)
+
+    def _run_training(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Sequence[Any],
+        listeners: Sequence[Any],
+        steps: int | None,
+        max_steps: int | None,
+        start: str | None,
+    ) -> None:
+        if self.cluster is not None or self._train_distribution is not None:
+            raise value_error(
+                "an ensemble is trained in one process",
+                expected="no parameter servers and no strategy",
+                received=repr(self._train_distribution or "parameter servers"),
+            )
+        if start is not None:
+            logger.info("Skipping training since %s has all members.", start)
+            return
+        rows = read_rows(self._input(input_fn, ModeKeys.TRAIN), steps or max_steps)
+        training, held_out = _split(rows, self._config.tf_random_seed or 0)
+        folder = os.path.join(self.model_dir, "members")
+        shutil.rmtree(folder, ignore_errors=True)  # of a training that was interrupted
+        tensors: dict[str, Any] = {}
+        step = 0
+        logits: list[Array] = []
+        for name in self._make:
+            length = {"train_steps": _steps(training)} if name == _NETWORK else {}
+            member = self._member(name, os.path.join(folder, name), **length)
+            checkpoint = _trained(member, training, held_out)
+            logits.append(_predicted(member, held_out, checkpoint))
+            saved = read_checkpoint(checkpoint).tensors
+            step = max(step, int(saved["global_step"]))
+            tensors |= saved
+        weights = self._selected(np.stack(logits, 1), held_out)
+        logger.info("Weights of %s: %s", ", ".join(self._make), weights)
+        tensors |= {"ensemble/weights": weights, "global_step": np.int64(step)}
+        needed = self._names(held_out)
+        CheckpointRotation(self.model_dir).save(
+            f"model.ckpt-{step}", {name: tensors[name] for name in needed}, {}
+        )
+
+    def _names(self, rows: Rows) -> list[str]:
+        """The names of the model's variables, the global step's among them."""
+        given = self._input(lambda: _batches(rows), ModeKeys.EVAL)
+        with Graph().as_default() as graph:
+            _, features, labels = given.rebuilt(graph)
+            self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
+            return ["global_step", *(each.op.name for each in global_variables())]
+
+    def _selected(self, logits: Array, rows: Rows) -> Array:
+        """The members' weights, float32 `(members,)`, by greedy selection with replacement.
+
+        Args:
+            logits: of rows that no member was trained on, `(rows, members, units)`.
+            rows: these rows.
+        """
+        features, labels = rows
+        members = logits.shape[1]
+        with Graph().as_default() as graph, Session(graph=graph) as session:
+            weights = placeholder(float32, [members])
+            averaged = self._head.average_logits(constant(logits), weights)
+            loss = self._head.loss(labels, averaged, features)
+
+            def loss_with(counts: Array) -> float:
+                shares = (counts / counts.sum()).astype(np.float32)
+                return float(session.run(loss, {weights: shares}))
+
+            counts = np.zeros(members)
+            for _ in range(ROUNDS):
+                added = [loss_with(counts + each) for each in np.eye(members)]
+                counts[int(np.argmin(added))] += 1
+        shares: Array = (counts / counts.sum()).astype(np.float32)
+        return shares
+
+
+def _logits_of(member: Estimator, features: Any) -> Tensor:
+    """A member's logits, or the numbers that it predicts, `(batch, units)`."""
+    spec = member._call_model_fn(features, None, ModeKeys.PREDICT, member.config)
+    found: Tensor = spec.predictions.get("logits", spec.predictions.get("predictions"))
+    return found
+
+
+def _split(rows: Rows, seed: int) -> tuple[Rows, Rows]:
+    """Rows to train on, and rows that are held out."""
+    features, labels = rows
+    order = np.random.default_rng(seed).permutation(len(labels))
+    count = max(1, round(len(labels) * HELD_OUT))
+    parts = order[count:], order[:count]
+    training, held_out = (
+        ({key: values[part] for key, values in features.items()}, labels[part]) for part in parts
+    )
+    return training, held_out
+
+
+def _batches(rows: Rows) -> Dataset:
+    return Dataset.from_tensor_slices(rows).batch(_BATCH)
+
+
+def _steps(rows: Rows) -> int:
+    """How long a network is trained on so many rows, at most."""
+    count = len(rows[1])
+    return -(-count * tabular.usual_epochs(count) // tabular.BATCH_SIZE)
+
+
+def _trained(member: Estimator, training: Rows, held_out: Rows) -> str:
+    """Trains a member; returns the checkpoint to use."""
+    rows = len(training[1])
+    if member.reads_once:
+        member.train(lambda: _batches(training))
+        return str(member.latest_checkpoint())
+    data = Dataset.from_tensor_slices(training)
+    data = data.shuffle(rows, seed=member.config.tf_random_seed).repeat().batch(tabular.BATCH_SIZE)
+    steps, epochs = _steps(training), tabular.usual_epochs(rows)
+    best = train_to_best(member, lambda: data, lambda: _batches(held_out), steps, epochs, PATIENCE)
+    return best.checkpoint
+
+
+def _predicted(member: Estimator, rows: Rows, checkpoint: str) -> Array:
+    """A member's logits or predictions, `(rows, units)`."""
+    found = [
+        each.get("logits", each.get("predictions"))
+        for each in member.predict(lambda: _batches(rows), checkpoint_path=checkpoint)
+    ]
+    return np.stack(found)
+
+
+def _makers(
+    members: Iterable[str],
+    network: Callable[..., Estimator],
+    trees: Callable[..., Estimator],
+    feature_columns: Any,
+    weight_column: Any,
+    **labels: Any,
+) -> dict[str, Callable[..., Estimator]]:
+    """How the members are made, by name."""
+    kinds = {_NETWORK: network, _TREES: trees}
+    names = list(members)
+    if not names or len(set(names)) < len(names) or not set(names) <= set(kinds):
+        raise value_error(
+            "members of an ensemble are named once each",
+            expected=f"some of {sorted(kinds)}",
+            received=repr(names),
+        )
+
+    def maker(name: str) -> Callable[..., Estimator]:
+        return lambda folder, config, **more: kinds[name](
+            feature_columns=feature_columns,
+            model_dir=folder,
+            weight_column=weight_column,
+            config=config,
+            **labels,
+            **more,
+        )
+
+    return {name: maker(name) for name in names}
+
+
+class EnsembleClassifier(_Ensemble):
+    """A classifier: a network and boosted trees, weighted by how well they predict.
+
+    Labels, metrics and predictions: see `DNNClassifier`. Members are a `TabularClassifier` and a
+    `BoostedTreesClassifier` with their defaults. Training needs YDF (`pip install
+    'estimatorkit[trees]'`); what uses the model does not.
+
+    `train` reads the whole input once, into memory, whatever `repeat` says; `steps` and `max_steps`
+    limit the batches that are read. It holds out 15 % of the rows, trains each member on the others
+    (the network until 64 epochs were no better, but at most `tabular.usual_epochs`), and chooses
+    weights with which the loss of the held-out rows is smallest (greedy selection with
+    replacement). Then the model is saved: there is one checkpoint, and training a saved model does
+    nothing. TensorFlow has no such estimator.
+
+    Args:
+        feature_columns: numeric, bucketized and categorical columns.
+        model_dir: where checkpoints and logs go, those of members below `members`; a temporary
+            folder by default.
+        n_classes: the number of classes; 2 by default.
+        weight_column: the key or `NumericColumn` of the examples' weights in the loss and the
+            metrics; None (default) for weights of 1.
+        label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
+            default.
+        members: 'network' and 'trees' by default.
+        config: a `RunConfig`. With the same `tf_random_seed` the same rows give the same model.
+        loss_reduction: as for `DNNClassifier`.
+
+    Raises:
+        ValueError: an argument is invalid.
+    """
+
+    def __init__(
+        self,
+        feature_columns: FeatureColumn | Iterable[FeatureColumn],
+        model_dir: str | os.PathLike[str] | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        members: Sequence[str] = ("network", "trees"),
+        config: RunConfig | None = None,
+        loss_reduction: str = "sum_over_batch_size",
+    ) -> None:
+        super().__init__(
+            classification_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+            _makers(
+                members,
+                tabular.TabularClassifier,
+                boosted_trees.BoostedTreesClassifier,
+                feature_columns,
+                weight_column,
+                n_classes=n_classes,
+                label_vocabulary=label_vocabulary,
+            ),
+            model_dir,
+            config,
+        )
+
+
+class EnsembleRegressor(_Ensemble):
+    """A regressor: a network and boosted trees, weighted by how well they predict.
+
+    Labels, metrics and predictions: see `DNNRegressor`. For all else see `EnsembleClassifier`.
+
+    Args:
+        label_dimension: 1, as trees have it.
+        feature_columns, model_dir, weight_column, members, config: see `EnsembleClassifier`.
+        loss_reduction: as for `DNNRegressor`.
+
+    Raises:
+        ValueError: an argument is invalid.
+    """
+
+    def __init__(
+        self,
+        feature_columns: FeatureColumn | Iterable[FeatureColumn],
+        model_dir: str | os.PathLike[str] | None = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        members: Sequence[str] = ("network", "trees"),
+        config: RunConfig | None = None,
+        loss_reduction: str = "sum_over_batch_size",
+    ) -> None:
+        super().__init__(
+            regression_head(label_dimension, weight_column, loss_reduction),
+            _makers(
+                members,
+                tabular.TabularRegressor,
+                boosted_trees.BoostedTreesRegressor,
+                feature_columns,
+                weight_column,
+                label_dimension=label_dimension,
+            ),
+            model_dir,
+            config,
+        )
+
+
+__all__ = ["EnsembleClassifier", "EnsembleRegressor"]

@@ -1,0 +1,123 @@
+"""Ensembles of a network and trees: weights, one checkpoint, exports, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.sklearn import SKEnsembleRegressor
+
+ROWS = 400
+
+
+def _columns():
+    words = tf.feature_column.categorical_column_with_vocabulary_list("word", ["a", "b", "c"])
+    return [tf.feature_column.numeric_column("x"), words]
+
+
+def _rows(seed=0):
+    random = np.random.default_rng(seed)
+    x = random.uniform(-2, 2, ROWS).astype(np.float32)
+    word = random.choice(np.array(["a", "b", "c"], object), ROWS)
+    jump = {"a": 0.0, "b": 3.0, "c": -1.0}
+    noise = random.normal(0, 0.1, ROWS)
+    labels = np.sin(3 * x) + np.array([jump[each] for each in word]) + noise
+    return {"x": x, "word": word}, labels.astype(np.float32)
+
+
+def _input(rows):
+    return lambda: tf.data.Dataset.from_tensor_slices(rows).repeat().batch(64)
+
+
+def _read(rows):
+    return lambda: tf.data.Dataset.from_tensor_slices(rows).batch(100)
+
+
+def _config(folder):
+    return tf.estimator.RunConfig(
+        model_dir=str(folder), tf_random_seed=1, log_step_count_steps=None
+    )
+
+
+@pytest.fixture(scope="module")
+def regressor(tmp_path_factory):
+    config = _config(tmp_path_factory.mktemp("ensemble") / "model")
+    return tf.estimator.EnsembleRegressor(_columns(), config=config).train(_input(_rows()))
+
+
+@pytest.mark.slow
+def test_ensemble_is_the_weighted_mean_of_its_members(regressor):
+    weights = regressor.get_variable_value("ensemble/weights")
+    assert weights.sum() == pytest.approx(1.0)
+    assert (weights >= 0).all()
+    features, labels = _rows(seed=1)
+    found = np.array([each["predictions"] for each in regressor.predict(_read((features, labels)))])
+    assert 1 - ((found[:, 0] - labels) ** 2).mean() / labels.var() > 0.97
+    metrics = regressor.evaluate(_read((features, labels)))
+    assert metrics["average_loss"] == pytest.approx(((found[:, 0] - labels) ** 2).mean(), rel=1e-4)
+
+
+@pytest.mark.slow
+def test_one_checkpoint_holds_all_members(regressor):
+    names = regressor.get_variable_names()
+    for name in ("boosted_trees/threshold", "tabular/logits/kernel", "ensemble/weights"):
+        assert name in names
+    assert not [each for each in names if "AdamW" in each]
+    before = regressor.latest_checkpoint()
+    regressor.train(_input(_rows()))  # does nothing
+    assert regressor.latest_checkpoint() == before
+
+
+@pytest.mark.slow
+def test_export_predicts_as_the_ensemble(regressor, tmp_path):
+    features, labels = _rows(seed=1)
+    spec = {
+        "x": tf.placeholder(tf.float32, [None]),
+        "word": tf.placeholder(tf.string, [None]),
+    }
+    receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(spec)
+    path = regressor.export_saved_model(str(tmp_path), receiver)
+    with tf.estimator.load_predictor(path) as predictor:
+        served = predictor(features, "predict")["predictions"]
+    found = np.array([each["predictions"] for each in regressor.predict(_read((features, labels)))])
+    np.testing.assert_allclose(served, found, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_classifier(tmp_path):
+    features, labels = _rows()
+    words = np.where(labels > 0.5, "high", "low").astype(object)
+    found = []
+    for name in ("one", "two"):
+        classifier = tf.estimator.EnsembleClassifier(
+            _columns(), label_vocabulary=["low", "high"], config=_config(tmp_path / name)
+        )
+        classifier.train(_input((features, words)))
+        rows = classifier.predict(_read((features, words)), "probabilities")
+        found.append(np.array([each["probabilities"] for each in rows]))
+    np.testing.assert_array_equal(found[1], found[0])
+    assert ((found[0][:, 1] > 0.5) == (words == "high")).mean() > 0.95
+
+
+@pytest.mark.slow
+def test_wrapper_trains_an_ensemble():
+    features, labels = _rows()
+    table = features["x"][:, None]
+    model = SKEnsembleRegressor(random_state=1).fit(table, np.sin(3 * table[:, 0]))
+    assert model.score(table, np.sin(3 * table[:, 0])) > 0.97
+
+
+def test_ensembles_say_what_they_need(tmp_path):
+    with pytest.raises(ValueError, match="named once each"):
+        tf.estimator.EnsembleRegressor(_columns(), members=["network", "network"])
+    ensemble = tf.estimator.EnsembleRegressor(_columns(), config=_config(tmp_path))
+    with pytest.raises(ValueError, match="cannot be read into memory"):
+        ensemble.train(lambda: ({"x": tf.constant([1.0])}, tf.constant([1.0])))
+
+    def endless():
+        features = tf.data.Dataset.from_tensors({"x": 1.0}).repeat()
+        return tf.data.Dataset.zip((features, tf.data.Dataset.from_tensors(1.0).repeat())).batch(2)
+
+    with pytest.raises(ValueError, match="never ends"):
+        ensemble.train(endless)
