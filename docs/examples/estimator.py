@@ -804,9 +804,9 @@ model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
 
 # %% EnsembleClassifier
 (features, labels), (test_features, test_labels) = tf.datasets.iris.load_data()
-columns = [tf.feature_column.numeric_column("x", (4,))]
-train = tf.data.Dataset.from_tensor_slices(({"x": features}, labels)).batch(32)
-test = tf.data.Dataset.from_tensor_slices(({"x": test_features}, test_labels)).batch(32)
+columns = [tf.feature_column.numeric_column(key) for key in features]
+train = tf.data.Dataset.from_tensor_slices((dict(features), labels)).batch(32)
+test = tf.data.Dataset.from_tensor_slices((dict(test_features), test_labels)).batch(32)
 model = tf.estimator.EnsembleClassifier(columns, n_classes=3).train(lambda: train)
 model.evaluate(lambda: test)["accuracy"], model.get_variable_value("ensemble/weights")
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OutOfRangeError, value_error
-from estimatorkit.core.sparse_tensor import SparseTensor
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import make_one_shot_iterator
 from estimatorkit.data.plan import INFINITE, Plan, Repeat, Unary
@@ -59,10 +59,10 @@ def read_rows(given: ModelInput, steps: int | None) -> tuple[dict[str, Array], A
     """
     given = without_repeats(given)
     features, labels = given.features, given.labels
-    dense = isinstance(features, Mapping) and not any(
-        isinstance(each, SparseTensor) for each in features.values()
+    dense = isinstance(features, Mapping) and all(
+        isinstance(each, Tensor) for each in (*features.values(), labels)
     )
-    if given.dataset is None or not dense or labels is None or isinstance(labels, Mapping):
+    if given.dataset is None or not dense:
         raise value_error(
             "the rows cannot be read into memory",
             expected="an input_fn that returns a Dataset of (dict of dense features, labels)",

@@ -102,8 +102,7 @@ def test_the_same_seed_gives_the_same_classifier(tmp_path):
 
 @pytest.mark.slow
 def test_wrapper_trains_an_ensemble():
-    features, labels = _rows()
-    table = features["x"][:, None]
+    table = _rows()[0]["x"][:, None]
     model = SKEnsembleRegressor(random_state=1).fit(table, np.sin(3 * table[:, 0]))
     assert model.score(table, np.sin(3 * table[:, 0])) > 0.97
 
@@ -114,6 +113,9 @@ def test_ensembles_say_what_they_need(tmp_path):
     ensemble = tf.estimator.EnsembleRegressor(_columns(), config=_config(tmp_path))
     with pytest.raises(ValueError, match="cannot be read into memory"):
         ensemble.train(lambda: ({"x": tf.constant([1.0])}, tf.constant([1.0])))
+    nested = ({"x": {"y": np.zeros(3)}}, np.zeros(3))
+    with pytest.raises(ValueError, match="cannot be read into memory"):
+        ensemble.train(_read(nested))
 
     def endless():
         features = tf.data.Dataset.from_tensors({"x": 1.0}).repeat()
