@@ -60,7 +60,7 @@ OFFERED = (
 _SETTINGS: dict[str, Any] = {"epochs": 30, "batch_size": 32, "validation_fraction": 0.0}
 _SETTINGS_OF_TABLES = {
     "epochs": tabular.usual_epochs,
-    "batch_size": tabular.BATCH_SIZE,
+    "batch_size": tabular.usual_batch_size,
     "validation_fraction": 0.15,
     "patience": 64,
 }
@@ -179,6 +179,11 @@ class Wrapper(Parameters):
     @property
     def _reads_once(self) -> bool:
         return getattr(self._maker(), "reads_once", False)
+
+    def _for(self, rows: int, name: str) -> Any:
+        """A setting for so many rows."""
+        given = self._setting(name)
+        return given(rows) if callable(given) else given
 
     def _more_parameters(self) -> set[str]:
         return set(parameters_of(self._maker())) - set(OFFERED)
@@ -310,9 +315,7 @@ class Wrapper(Parameters):
         table, labels, weights = self._opened(X, y, sample_weight, reset=True)
         kept = self._validation(table, labels, weights)
         table, labels, weights = kept[0]
-        epochs = self._setting("epochs")
-        if callable(epochs):
-            epochs = epochs(len(labels))
+        epochs = self._for(len(labels), "epochs")
         self._begin(table, self._steps(len(labels), epochs))
         self._train(table, labels, weights, epochs, kept[1])
         return self
@@ -358,7 +361,7 @@ class Wrapper(Parameters):
             )
 
     def _steps(self, rows: int, epochs: int) -> int:
-        return self.steps or math.ceil(rows * epochs / self._setting("batch_size"))
+        return self.steps or math.ceil(rows * epochs / self._for(rows, "batch_size"))
 
     def _begin(self, table: Any, steps: int | None = None) -> None:
         """A new model, in a folder of its own; `steps` are those of the whole training."""
@@ -396,7 +399,7 @@ class Wrapper(Parameters):
         rows, model = len(labels), self._model
         epochs = 1 if self._reads_once else epochs
         data = self._dataset(table, labels, weights)
-        shuffled = data.shuffle(rows, seed=self._seed).repeat().batch(self._setting("batch_size"))
+        shuffled = data.shuffle(rows, seed=self._seed).repeat().batch(self._for(rows, "batch_size"))
         steps = self._steps(rows, epochs)
         with quiet(not self.verbose):
             if validation is None:

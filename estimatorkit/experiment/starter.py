@@ -123,7 +123,7 @@ def starter(path: Path, label: str | None, config: Path) -> str:
         missing=skipped,
         columns=textwrap.indent(chosen, "# ", lambda line: True),
         estimator=textwrap.indent("\n".join(_lines(estimator)), "  "),
-        batch_size=tabular.BATCH_SIZE,
+        batch_size=tabular.usual_batch_size(rows),
         epochs=tabular.usual_epochs(rows),
         holdout=_HOLDOUT,
         metric=metric,

@@ -204,7 +204,7 @@ def _batches(rows: Rows) -> Dataset:
 def _steps(rows: Rows) -> int:
     """How long a network is trained on so many rows, at most."""
     count = len(rows[1])
-    return -(-count * tabular.usual_epochs(count) // tabular.BATCH_SIZE)
+    return -(-count * tabular.usual_epochs(count) // tabular.usual_batch_size(count))
 
 
 def _trained(member: Estimator, training: Rows, held_out: Rows) -> str:
@@ -214,7 +214,11 @@ def _trained(member: Estimator, training: Rows, held_out: Rows) -> str:
         member.train(lambda: _batches(training))
         return str(member.latest_checkpoint())
     data = Dataset.from_tensor_slices(training)
-    data = data.shuffle(rows, seed=member.config.tf_random_seed).repeat().batch(tabular.BATCH_SIZE)
+    data = (
+        data.shuffle(rows, seed=member.config.tf_random_seed)
+        .repeat()
+        .batch(tabular.usual_batch_size(rows))
+    )
     steps, epochs = _steps(training), tabular.usual_epochs(rows)
     best = train_to_best(member, lambda: data, lambda: _batches(held_out), steps, epochs, PATIENCE)
     return best.checkpoint

@@ -50,20 +50,26 @@ from estimatorkit.train.optimizers.schedules import coslog_decay
 
 Columns = FeatureColumn | Iterable[FeatureColumn]
 
-BATCH_SIZE = 256
-"""The rows of a step where nothing else is said."""
-
+_BATCH_SIZE = 256
 _STEPS, _LEAST_EPOCHS, _MOST_EPOCHS = 5000, 40, 256
 
 SCOPE = "tabular"
 """The scope of all variables."""
 
 
+def usual_batch_size(rows: int) -> int:
+    """The rows of a step of so many, where nothing else is said: 256 (RealMLP), but at least
+    4 steps an epoch of 64 rows or more.
+    """
+    return min(_BATCH_SIZE, max(16, 2 ** max(rows // 4, 1).bit_length() // 2))
+
+
 def usual_epochs(rows: int) -> int:
     """How often so many rows are seen where nothing else is said: about 5,000 steps, and at least
     40 and at most 256 epochs (RealMLP's number).
     """
-    return min(_MOST_EPOCHS, max(_LEAST_EPOCHS, _STEPS * BATCH_SIZE // max(rows, 1)))
+    steps = max(rows // usual_batch_size(rows), 1)
+    return min(_MOST_EPOCHS, max(_LEAST_EPOCHS, _STEPS // steps))
 
 
 def _model_fn(

@@ -42,10 +42,11 @@ TRAIN_KEYS = (
     "mixed_precision, hooks"
 )
 TYPES = (
-    "DNNClassifier, DNNRegressor, LinearClassifier, LinearRegressor, "
-    "DNNLinearCombinedClassifier, DNNLinearCombinedRegressor, "
-    "BaselineClassifier, BaselineRegressor, BoostedTreesClassifier, BoostedTreesRegressor, DeepFM, "
-    "DCN, xDeepFM, AutoInt, FiBiNET, DIN, DIEN, MMoE, PLE, ESMM, KMeans, TwoTower"
+    "DNNClassifier, DNNRegressor, TabularClassifier, TabularRegressor, LinearClassifier, "
+    "LinearRegressor, DNNLinearCombinedClassifier, DNNLinearCombinedRegressor, "
+    "BaselineClassifier, BaselineRegressor, EnsembleClassifier, EnsembleRegressor, "
+    "BoostedTreesClassifier, BoostedTreesRegressor, DeepFM, DCN, xDeepFM, AutoInt, FiBiNET, "
+    "DIN, DIEN, MMoE, PLE, ESMM, KMeans, TwoTower"
 )
 DNN_KEYS = (
     "type, weight_column, loss_reduction, activation, n_classes, label_vocabulary, hidden_units, "

@@ -79,6 +79,11 @@ ELSEWHERE = {
     },
     "DatasetToTFRecord": "test_tfrecords.py",
     "MergeV2Checkpoints": "test_saver_names.py",
+    **{
+        type_: "test_golden_pipelines.py"
+        for type_ in registry.registered_types()
+        if "Optional" in type_
+    },
     **{type_: "test_queues.py" for type_ in registry.registered_types() if "Queue" in type_},
     "QueueReopen": "test_sync_replicas.py",
 }

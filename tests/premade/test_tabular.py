@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.premade.tabular import usual_epochs
+from estimatorkit.premade.tabular import usual_batch_size, usual_epochs
 from estimatorkit.premade.tabular_inputs import embedding_width, robust_statistics
 from estimatorkit.sklearn import SKTabularClassifier, SKTabularRegressor
 
@@ -221,8 +221,12 @@ def test_wrappers_keep_the_best_epoch():
     assert classifier.fit(table, labels > 0).score(table, labels > 0) > 0.9
 
 
-@pytest.mark.parametrize(("rows", "epochs"), [(100, 256), (10_000, 128), (1_000_000, 40)])
-def test_small_tables_are_seen_more_often(rows, epochs):
+@pytest.mark.parametrize(
+    ("rows", "batch_size", "epochs"),
+    [(1, 16, 256), (77, 16, 256), (600, 128, 256), (10_000, 256, 128), (10**6, 256, 40)],
+)
+def test_small_tables_have_small_batches_and_are_seen_more_often(rows, batch_size, epochs):
+    assert usual_batch_size(rows) == batch_size
     assert usual_epochs(rows) == epochs
 
 
