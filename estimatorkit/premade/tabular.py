@@ -61,7 +61,7 @@ def usual_batch_size(rows: int) -> int:
     """The rows of a step of so many, where nothing else is said: 256 (RealMLP), but at least
     4 steps an epoch of 64 rows or more.
     """
-    return min(_BATCH_SIZE, max(16, 2 ** max(rows // 4, 1).bit_length() // 2))
+    return min(_BATCH_SIZE, max(16, 1 << max(rows // 4, 1).bit_length() - 1))
 
 
 def usual_epochs(rows: int) -> int:
