@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.python.estimator import estimator, util
-from estimatorkit.compat.v1.python.estimator.canned import dnn, kmeans, linear, optimizers
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.v1.python.estimator import estimator, util
+from estimatorkit.compat.v1.python.estimator.canned import dnn, kmeans, linear, optimizers
 
 COLUMNS = [tf.feature_column.numeric_column("x")]
 TRAIN = tf.estimator.ModeKeys.TRAIN
@@ -137,8 +137,9 @@ def test_contrib_kmeans_returns_squared_distances(tmp_path: Path) -> None:
 
 
 def test_private_estimator_module_names(tmp_path: Path) -> None:
-    from estimatorkit.compat.v1.python.estimator import estimator, run_config
     from estimatorkit.compat.v1.python.estimator.export import export
+
+    from estimatorkit.compat.v1.python.estimator import estimator, run_config
     from estimatorkit.compat.v1.python.ops import variables
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:

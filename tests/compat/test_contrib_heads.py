@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.python.estimator import model_fn
-from estimatorkit.compat.v1.python.estimator.canned import head as head_lib
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.testing.head_test_utils import (
     _assert_simple_summaries,
     _initialize_variables,
 )
+from estimatorkit.compat.v1.python.estimator import model_fn
+from estimatorkit.compat.v1.python.estimator.canned import head as head_lib
 
 LOGITS = np.array([[10, 0, 0], [0, 10, 0], [0, 0, 10]], np.float32)
 LABELS = np.array([1, 2, 2])

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from estimatorkit.compat.v1.python.ops import summary_ops_v2
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.v1.python.ops import summary_ops_v2
 
 contrib = tf.contrib.summary
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.contrib import layers
-from estimatorkit.compat.v1.contrib.learn.python.learn import learn_runner
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.v1.contrib import layers
+from estimatorkit.compat.v1.contrib.learn.python.learn import learn_runner
 
 RANDOM = np.random.default_rng(3)
 IMAGES = RANDOM.random((32, 784)).astype(np.float32)

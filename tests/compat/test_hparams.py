@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from estimatorkit.compat.v1.contrib.training.python.training import hparam
 
 

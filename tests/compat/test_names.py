@@ -202,12 +202,11 @@ def test_modules_import_as_in_tensorflow(module: str) -> None:
 
 def test_import_statements() -> None:
     import estimatorkit.compat.v1.keras.layers as layers
+    from estimatorkit.compat.v1 import keras
     from estimatorkit.compat.v1.contrib import rnn
     from estimatorkit.compat.v1.examples.tutorials.mnist import input_data
     from estimatorkit.compat.v1.python.framework import ops
     from estimatorkit.compat.v1.python.util import nest
-
-    from estimatorkit.compat.v1 import keras
 
     assert keras.layers is layers
     assert rnn.BasicLSTMCell is tf.nn.rnn_cell.BasicLSTMCell

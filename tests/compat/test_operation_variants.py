@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.v1.python.ops import (
     embedding_ops,
     gen_nn_ops,
@@ -14,8 +16,6 @@ from estimatorkit.compat.v1.python.ops import (
     nn_ops,
     string_ops,
 )
-
-import estimatorkit.compat.v1 as tf
 from tests.sweep import sweep
 
 X = np.random.RandomState(3).randn(1, 4, 4, 2).astype(np.float32)

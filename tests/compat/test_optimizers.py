@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.v1.contrib import opt
 from estimatorkit.compat.v1.keras.optimizers import Adam
 from estimatorkit.compat.v1.keras.optimizers.schedules import ExponentialDecay
 from estimatorkit.compat.v1.python.training import training_ops
-
-import estimatorkit.compat.v1 as tf
 from estimatorkit.keras import optimizers
 
 

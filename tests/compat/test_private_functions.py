@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.v1.contrib.learn.python.learn.estimators import rnn_common
 from estimatorkit.compat.v1.python.ops import (
     control_flow_ops,
@@ -17,8 +19,6 @@ from estimatorkit.compat.v1.python.ops import (
     rnn_cell_impl,
 )
 from estimatorkit.compat.v1.python.util import deprecation, function_utils, nest, tf_export
-
-import estimatorkit.compat.v1 as tf
 
 
 class Called:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.python.layers import utils
-from estimatorkit.compat.v1.python.tools import optimize_for_inference_lib, strip_unused_lib
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.v1.python.layers import utils
+from estimatorkit.compat.v1.python.tools import optimize_for_inference_lib, strip_unused_lib
 
 
 def test_strip_unused_turns_inner_node_into_placeholder() -> None:

@@ -7,10 +7,10 @@ import types
 from pathlib import Path
 
 import pytest
-from estimatorkit.compat.v1.contrib import layers as contrib_layers
 
 import estimatorkit
 from estimatorkit.compat import stubs
+from estimatorkit.compat.v1.contrib import layers as contrib_layers
 from tests.test_types import ROOT, checked, expected, installed, run_mypy, run_pyright
 
 FILES = Path(__file__).parent / "types"

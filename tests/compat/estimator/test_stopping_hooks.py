@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.python.estimator import early_stopping, estimator as private_estimator
 
 import estimatorkit as tf
+from estimatorkit.compat.v1.python.estimator import early_stopping, estimator as private_estimator
 
 
 @pytest.mark.parametrize(("threshold", "stops"), [(0.6, True), (0.8, False)])

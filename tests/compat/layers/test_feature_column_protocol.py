@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.python.feature_column import feature_column, feature_column_v2
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.v1.python.feature_column import feature_column, feature_column_v2
 from tests.layers.test_feature_column_protocol import graph
 
 __all__ = ["graph"]

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from estimatorkit.compat.v1.python.saved_model import loader_impl, utils_impl
 
 import estimatorkit as tf
+from estimatorkit.compat.v1.python.saved_model import loader_impl, utils_impl
 from tests.train.test_saved_model import fresh, loaded, saved
 
 __all__ = ["fresh"]

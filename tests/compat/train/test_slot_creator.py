@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from estimatorkit.compat.v1.python.training import slot_creator
 
 import estimatorkit as tf
+from estimatorkit.compat.v1.python.training import slot_creator
 
 
 def test_slots_of_variables_and_tensors() -> None:

@@ -1,9 +1,9 @@
 """Correct uses of TensorFlow 1's names: type checkers report none of these lines."""
 
 import numpy as np
-from estimatorkit.compat.v1.contrib import rnn
 
 import estimatorkit.compat.v1 as tf1
+from estimatorkit.compat.v1.contrib import rnn
 
 array = np.zeros([2, 3], np.float32)
 cell = rnn.BasicLSTMCell(3)
