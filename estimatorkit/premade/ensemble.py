@@ -36,6 +36,7 @@ from estimatorkit.ops.array import joining
 from estimatorkit.ops.variables.variable_collections import global_variables
 from estimatorkit.premade import boosted_trees, tabular
 from estimatorkit.premade.classification_heads import classification_head
+from estimatorkit.premade.forest_fit import load_ydf
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.regression_head import regression_head
 from estimatorkit.premade.whole_input import read_rows
@@ -121,6 +122,8 @@ class _Ensemble(Estimator):
         if start is not None:
             logger.info("Skipping training since %s has all members.", start)
             return
+        if _TREES in self._make:
+            load_ydf()  # an error now, not once the network is trained
         rows = read_rows(self._input(input_fn, ModeKeys.TRAIN), steps or max_steps)
         training, held_out = _split(rows, self._config.tf_random_seed or 0)
         folder = os.path.join(self.model_dir, "members")

@@ -99,7 +99,7 @@ def fit(
         ValueError: there are no rows, or labels that YDF cannot learn from.
         KeyboardInterrupt: SIGINT came.
     """
-    ydf = _ydf()
+    ydf = load_ydf()
     _check(rows, labels, classes)
     names = [f"x{number}" for number in range(len(inputs))]
     data: dict[str, Array] = {
@@ -138,7 +138,8 @@ def fit(
     )
 
 
-def _ydf() -> Any:
+def load_ydf() -> Any:
+    """The module `ydf`; raises ImportError, which says how to install it, where it is missing."""
     there = list(logging.root.handlers)
     try:
         import ydf
@@ -295,4 +296,4 @@ class _Nodes:
         )
 
 
-__all__ = ["Fitted", "Growth", "fit"]
+__all__ = ["Fitted", "Growth", "fit", "load_ydf"]

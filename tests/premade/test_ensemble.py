@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -105,6 +107,14 @@ def test_wrapper_trains_an_ensemble():
     table = _rows()[0]["x"][:, None]
     model = SKEnsembleRegressor(random_state=1).fit(table, np.sin(3 * table[:, 0]))
     assert model.score(table, np.sin(3 * table[:, 0])) > 0.97
+
+
+def test_missing_ydf_is_an_error_before_anything_is_trained(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ydf", None)
+    ensemble = tf.estimator.EnsembleRegressor(_columns(), config=_config(tmp_path))
+    with pytest.raises(ImportError, match="YDF"):
+        ensemble.train(_input(_rows()))
+    assert not (tmp_path / "members").exists()
 
 
 def test_ensembles_say_what_they_need(tmp_path):
