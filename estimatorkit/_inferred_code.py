@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.layers.numeric_embeddings import robust_statistics
+
 WIDTH = 100
 _NAME_LENGTH = 40
 _MODULE = "fc"
@@ -84,10 +86,7 @@ def robust_scaling(values: Any) -> RobustScaling:
     """
     numbers = np.asarray(values, np.float64)
     numbers = numbers[~np.isnan(numbers)]
-    if not numbers.size:
-        return RobustScaling(0.0, 0.0)
-    least, low, middle, high, most = np.quantile(numbers, [0.0, 0.25, 0.5, 0.75, 1.0])
-    return RobustScaling(float(middle), float(high - low or (most - least) / 2))
+    return RobustScaling(*robust_statistics(numbers))
 
 
 @dataclass(frozen=True)

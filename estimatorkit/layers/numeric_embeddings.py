@@ -133,7 +133,7 @@ class _PiecewiseLinear(ConfiguredLayer):
         super().build(input_shape)
 
     def encoded(self, inputs: Tensor) -> Tensor:
-        """The shares, `(batch, n, bins)`: 0 in bins that a feature does not have."""
+        """The encodings, `(batch, n, bins)`: 0 in bins that a feature does not have."""
         low, width, least, most = (
             constant(each.astype(inputs.dtype.numpy_dtype))
             for each in (self._low, self._width, self._least, self._most)
@@ -226,6 +226,21 @@ class PiecewiseLinearEmbedding(_PiecewiseLinear):
         return flat(found) if self.flatten else found
 
 
+def robust_statistics(values: NDArray[Any]) -> tuple[float, float]:
+    """The center and the spread of numbers (RealMLP, arXiv:2407.04491).
+
+    The center is the median. The spread is the difference of the quartiles; if they are equal, half
+    of that of the greatest and the least value, which is 0 for constants.
+
+    Args:
+        values: float64 `(n,)`, none of them NaN; both results are 0 if there are none.
+    """
+    if not values.size:
+        return 0.0, 0.0
+    least, low, middle, high, most = np.quantile(values, [0.0, 0.25, 0.5, 0.75, 1.0])
+    return float(middle), float(high - low or (most - least) / 2)
+
+
 def quantile_boundaries(values: Any, bins: int = 48) -> list[NDArray[np.float64]]:
     """The boundaries of bins that hold about equally many values (arXiv:2203.05556, section 3.2.1).
 
@@ -281,4 +296,5 @@ __all__ = [
     "PiecewiseLinearEmbedding",
     "PiecewiseLinearEncoding",
     "quantile_boundaries",
+    "robust_statistics",
 ]

@@ -1,5 +1,4 @@
-"""What a network for tables reads: numbers scaled robustly, categories, and where values are
-missing.
+"""The inputs of a network for tables: scaled numbers, categories and missing-value indicators.
 
 Statistics of the numbers and of a regressor's labels are variables that are not trained. They are
 measured on the first rows of the training input before the first step, so that a model carries
@@ -31,6 +30,7 @@ from estimatorkit.layers.feature_column import (
     input_layer,
     normalize_columns,
 )
+from estimatorkit.layers.numeric_embeddings import robust_statistics
 from estimatorkit.ops.array import filling, indexing, joining
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.variable_scope import variable_scope
@@ -125,7 +125,7 @@ class TableInputs:
 
 
 class TableStatistics:
-    """Variables with the statistics of a table: see the module.
+    """Statistics of a data set as variables that are not trained; see the module.
 
     Attributes:
         center, scale: of the numbers, `(n,)`: the median, and 1 / (upper - lower quartile).
@@ -155,7 +155,7 @@ class TableStatistics:
 
     def load(self, session: Any, numbers: Array, labels: Array | None) -> None:
         """Sets the variables to the statistics of arrays `(rows, n)` and `(rows, units)`."""
-        found = dict(zip((self.center, self.scale), robust_statistics(numbers), strict=True))
+        found = dict(zip((self.center, self.scale), robust_factors(numbers), strict=True))
         if labels is not None and self.label_center is not None and self.label_scale is not None:
             deviation = labels.std(axis=0, dtype=np.float64)
             found[self.label_center] = labels.mean(axis=0, dtype=np.float64)
@@ -169,25 +169,20 @@ def _statistic(name: str, value: Any) -> Variable:
     return Variable(value, name=name, trainable=False)
 
 
-def robust_statistics(numbers: Array) -> tuple[Array, Array]:
-    """The center and the factor of each column, float32 `(n,)` (RealMLP, arXiv:2407.04491).
+def robust_factors(numbers: Array) -> tuple[Array, Array]:
+    """The center and the factor, 1 / spread, of each column, float32 `(n,)`.
 
-    The center is the median. The factor is 1 / (upper - lower quartile); where these are equal,
-    2 / (most - least); 0 where all values are equal. NaN is ignored.
+    The factor is 0 where all values are equal; see `robust_statistics`. Numbers that are not finite
+    are ignored.
 
     Args:
         numbers: `(rows, n)`.
     """
-    center = np.zeros(numbers.shape[1])
-    scale = np.zeros(numbers.shape[1])
-    for at, column in enumerate(numbers.T.astype(np.float64)):
-        known = column[np.isfinite(column)]
-        if not len(known):
-            continue
-        least, lower, center[at], upper, most = np.quantile(known, [0, 0.25, 0.5, 0.75, 1])
-        spread = upper - lower if upper > lower else (most - least) / 2
-        scale[at] = 1 / spread if spread > 0 else 0.0
-    return center.astype(np.float32), scale.astype(np.float32)
+    columns = numbers.T.astype(np.float64)
+    found = [robust_statistics(column[np.isfinite(column)]) for column in columns]
+    center, spread = np.array(found, np.float64).reshape(-1, 2).T
+    factor = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    return center.astype(np.float32), factor.astype(np.float32)
 
 
 def table_inputs(features: Any, columns: TableColumns, statistics: TableStatistics) -> TableInputs:

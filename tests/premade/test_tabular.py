@@ -7,7 +7,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.premade.tabular import usual_batch_size, usual_epochs
-from estimatorkit.premade.tabular_inputs import embedding_width, robust_statistics
+from estimatorkit.premade.tabular_inputs import embedding_width, robust_factors
 from estimatorkit.sklearn import SKTabularClassifier, SKTabularRegressor
 
 ROWS = 300
@@ -107,7 +107,7 @@ def test_statistics_are_those_of_the_first_rows_and_the_input_is_rewound(tmp_pat
     regressor.train(input_fn)
     assert regressor.get_variable_value("global_step") == 1  # the batch was still there
     numbers = np.stack([features["x"], features["z"]], 1)
-    center, scale = robust_statistics(numbers)
+    center, scale = robust_factors(numbers)
     for name, expected in (
         ("center", center),
         ("scale", scale),
@@ -124,7 +124,7 @@ def test_robust_statistics_of_quartiles_ranges_and_constants():
         [[0.0, 5.0, 1.0, nan], [1.0, 5.0, 1.0, nan], [2.0, 5.0, 1.0, nan], [3.0, 5.0, 9.0, nan]]
     )
     table = np.concatenate([table, [[4.0, 5.0, 1.0, nan]]])
-    center, scale = robust_statistics(table)
+    center, scale = robust_factors(table)
     np.testing.assert_allclose(center, [2.0, 5.0, 1.0, 0.0])
     np.testing.assert_allclose(scale, [0.5, 0.0, 0.25, 0.0])
 
