@@ -364,7 +364,7 @@ class Wrapper(Parameters):
         return self.steps or math.ceil(rows * epochs / self._for(rows, "batch_size"))
 
     def _begin(self, table: Any, steps: int | None = None) -> None:
-        """A new model, in a folder of its own; `steps` are those of the whole training."""
+        """Starts a new model in its own folder; `steps` is the length of the whole training."""
         self._planned_steps = steps
         self._learn_columns(table)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -34,7 +34,7 @@ def train_to_best(
     epochs: int,
     patience: int | None,
 ) -> BestEpoch:
-    """Trains, and evaluates after each epoch.
+    """Trains epoch by epoch, and keeps the checkpoint with the smallest evaluation loss.
 
     Args:
         estimator: keeps at least `patience` + 2 checkpoints.

@@ -270,7 +270,7 @@ def _warn_of_pairs(name: str | None, truth: Tensor, guesses: Tensor) -> None:
 
 
 def _makes_pairs(one: Tensor, other: Tensor) -> bool:
-    """Whether the shape to which two tensors are broadcast is larger than both."""
+    """Whether broadcasting two tensors gives a shape larger than both."""
     sizes = one.shape.dims, other.shape.dims
     if sizes[0] is None or sizes[1] is None:
         return False

@@ -200,7 +200,7 @@ class ParametricActivation(ConfiguredLayer):
         self.keep_arguments(locals())
 
     def build(self, input_shape: Any) -> None:
-        """Makes the shares."""
+        """Creates `alpha`."""
         check_floating(self)
         self.alpha = self.add_configured_weight("alpha", own_shape(self, input_shape))
         super().build(input_shape)

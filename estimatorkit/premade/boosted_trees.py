@@ -34,7 +34,7 @@ from estimatorkit.premade.forest_fit import Growth
 from estimatorkit.premade.forest_training import Task, forest_model_fn
 from estimatorkit.premade.head import Head, Version
 from estimatorkit.premade.regression_head import regression_head
-from estimatorkit.premade.whole_input import check_ends, without_repeats
+from estimatorkit.premade.whole_input import check_ends, check_one_process, without_repeats
 from estimatorkit.train.hooks.hooks import SessionRunHook
 from estimatorkit.train.training import takes_input
 
@@ -84,12 +84,7 @@ class _BoostedTrees(Estimator):
         max_steps: int | None,
         start: str | None,
     ) -> None:
-        if self.cluster is not None or self._train_distribution is not None:
-            raise value_error(
-                "boosted trees grow in one process, on its CPUs",
-                expected="no parameter servers and no strategy",
-                received=repr(self._train_distribution or "parameter servers"),
-            )
+        check_one_process(self, "boosted trees grow in one process, on its CPUs")
         if start is not None:
             self._check_grown(start)
             return

@@ -39,7 +39,7 @@ from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.forest_fit import load_ydf
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.regression_head import regression_head
-from estimatorkit.premade.whole_input import read_rows
+from estimatorkit.premade.whole_input import check_one_process, read_rows
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import read_checkpoint
 from estimatorkit.storage.retention import CheckpointRotation
@@ -56,7 +56,6 @@ ROUNDS = 50
 
 _BATCH = 1024
 _NETWORK, _TREES = "network", "trees"
-_MEMBERS = (_NETWORK, _TREES)
 
 
 class _Ensemble(Estimator):
@@ -113,12 +112,7 @@ class _Ensemble(Estimator):
         max_steps: int | None,
         start: str | None,
     ) -> None:
-        if self.cluster is not None or self._train_distribution is not None:
-            raise value_error(
-                "an ensemble is trained in one process",
-                expected="no parameter servers and no strategy",
-                received=repr(self._train_distribution or "parameter servers"),
-            )
+        check_one_process(self, "an ensemble is trained in one process")
         if start is not None:
             logger.info("Skipping training since %s has all members.", start)
             return

@@ -59,7 +59,7 @@ class Growth:
 
 
 class Fitted(NamedTuple):
-    """A forest, and how it became so.
+    """A fitted forest and its losses by iteration.
 
     Attributes:
         forest: its arrays.

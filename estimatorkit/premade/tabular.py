@@ -5,7 +5,8 @@ They are classes of their own, and not settings of `DNNClassifier`, because near
 differs: what columns become, initial values, layers, optimizer, loss and predictions. TensorFlow
 has no such estimator.
 
-Variables: `tabular/...` (see `tabular_network`), and `statistics/...` (see `tabular_inputs`).
+Variables: `tabular/...` (see `tabular_network`), and `tabular/statistics/...` (see
+`tabular_inputs`).
 """
 
 from __future__ import annotations

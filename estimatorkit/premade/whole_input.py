@@ -14,6 +14,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import make_one_shot_iterator
 from estimatorkit.data.plan import INFINITE, Plan, Repeat, Unary
+from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.runtime.session import Session
 
@@ -34,6 +35,22 @@ def _once(plan: Plan) -> Plan:
     if isinstance(plan, Repeat) and (plan.count is None or plan.count != 0):
         return source
     return plan if source is plan.source else replace(plan, source=source)
+
+
+def check_one_process(estimator: Estimator, what: str) -> None:
+    """Raises ValueError if an estimator has a strategy or parameter servers.
+
+    Args:
+        estimator: the estimator.
+        what: what its training does, for the message.
+    """
+    strategy = estimator._train_distribution
+    if estimator.cluster is not None or strategy is not None:
+        raise value_error(
+            what,
+            expected="no parameter servers and no strategy",
+            received=repr(strategy or "parameter servers"),
+        )
 
 
 def check_ends(given: ModelInput) -> None:
@@ -84,4 +101,4 @@ def read_rows(given: ModelInput, steps: int | None) -> tuple[dict[str, Array], A
     return rows, np.concatenate([each[1] for each in batches])
 
 
-__all__ = ["check_ends", "read_rows", "without_repeats"]
+__all__ = ["check_ends", "check_one_process", "read_rows", "without_repeats"]

@@ -21,8 +21,8 @@ from estimatorkit.runtime.interpreter.cost import compiled_in, elementwise_secon
 from estimatorkit.runtime.plan import Segment
 
 _EQUATIONS = 4
-"""Of an operation: 2 to 7 in the programs of `benchmarks/cold.py`, whose results are about as large
-as those of the operation."""
+"""Equations per operation: 2 to 7 in the programs of `benchmarks/cold.py`; their results are about
+as large as those of the operation."""
 
 _FREE = (Role.READ, Role.VARIABLE, Role.CONSTANT, Role.NO_OP)
 
