@@ -14,7 +14,12 @@ from estimatorkit.runtime.executor import CompiledSegment
 
 
 def python_calls(run: Callable[[], Any]) -> int:
-    """How many Python functions a call of `run` enters."""
+    """How many Python functions a call of `run` enters, when nothing makes it wait."""
+    return min(entered_functions(run) for _ in range(5))
+
+
+def entered_functions(run: Callable[[], Any]) -> int:
+    """How many Python functions one call of `run` enters."""
     entered = 0
 
     def note(frame: Any, event: str, argument: Any) -> None:
@@ -44,7 +49,7 @@ def chain(length: int) -> Callable[[], Any]:
 
 @pytest.mark.slow
 def test_second_run_has_no_per_operation_python() -> None:
-    assert python_calls(chain(1000)) <= python_calls(chain(3)) + 3  # a wait may spin
+    assert python_calls(chain(1000)) <= python_calls(chain(3)) + 3
 
 
 @pytest.mark.usefixtures("compiled")
