@@ -331,6 +331,12 @@ def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
     Strides or dilations are 1.
     """
     window, space = problem.window, problem.x[1:-1]
+    if max(window.strides) == 1:
+        window = _turned_window(problem)
+        if problem._replace(window=window).is_regular:
+            turned = _exchanged(jnp.flip(filters, range(problem.rank)), window.groups)
+            return convolve(dy, turned, window)
+        window = problem.window
     befores = [before for before, _ in window.pads]
     blocks = [
         max(-(-(length + before) // stride), outputs)
@@ -367,6 +373,17 @@ def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
         for before, length, have in zip(befores, space, lengths, strict=True)
     ]
     return jnp.pad(x, [(0, 0), *missing, (0, 0)])[(slice(None), *kept)]
+
+
+def _turned_window(problem: Problem) -> Window:
+    """The window of the convolution of `dy` that is the gradient of the input, without strides."""
+    window = problem.window
+    reaches = map(window_reach, problem.filters, window.dilations)
+    pads = tuple(
+        (reach - 1 - before, reach - 1 - after)
+        for reach, (before, after) in zip(reaches, window.pads, strict=True)
+    )
+    return window._replace(pads=pads)
 
 
 def _exchanged(filters: Any, groups: int) -> Any:

@@ -42,7 +42,7 @@ JAXLIBS = frozenset({"0.10.0", "0.10.1", "0.10.2", "0.11.0", "0.11.1", "0.11.2",
 LEAST_OPERATIONS = 2e7
 """For smaller convolutions XLA's own kernels are faster."""
 
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 1 << 19
 PIECE_EXAMPLES = 8
 """The gradient of the filter is summed over pieces of the batch, small enough for `dy` to stay in
 the cache. Examples are the channels of that convolution, which oneDNN processes in vectors of 8."""
@@ -167,7 +167,7 @@ def applies_to_filter_gradient(problem: Problem) -> bool:
 def _piece(problem: Problem) -> int:
     """Examples in a piece: enough that adding up the pieces takes less time than computing them."""
     example = 4 * math.prod(problem.outputs) * problem.filters[-1]
-    least = max(PIECE_EXAMPLES, 4 * math.prod(problem.filters) // example)
+    least = max(2 * PIECE_EXAMPLES, 4 * math.prod(problem.filters) // example)
     return max(least, PIECE_BYTES // example) // PIECE_EXAMPLES * PIECE_EXAMPLES
 
 
