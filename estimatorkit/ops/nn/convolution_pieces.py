@@ -58,7 +58,7 @@ def _has_pieces(problem: Problem, least: float) -> bool:
     return problem.operations >= least and math.prod(problem.filters) <= LARGEST_FILTER
 
 
-def _zero_at_run_time(arrays: Sequence[Any]) -> Any:
+def zero_at_run_time(arrays: Sequence[Any]) -> Any:
     """An int32 0 computed from the arrays (a shifted sign bit), which XLA cannot fold."""
     signs = [lax.bitcast_convert_type(x[(0,) * x.ndim], jnp.uint32) >> 31 for x in arrays]
     return (functools.reduce(jnp.bitwise_or, signs) + 1 >> 2).astype(jnp.int32)
@@ -67,7 +67,7 @@ def _zero_at_run_time(arrays: Sequence[Any]) -> Any:
 def _needs(value: Any, arrays: Sequence[Any]) -> Any:
     """The value, with an artificial dependency on the arrays that XLA cannot remove."""
     return lax.cond(
-        _zero_at_run_time([value]) != 0,
+        zero_at_run_time([value]) != 0,
         lambda value, arrays: value + sum(x[(0,) * x.ndim] for x in arrays),
         lambda value, arrays: value,
         value,
@@ -96,7 +96,7 @@ def _in_pieces(compute: Callable[..., Any], *arrays: Any) -> list[Any]:
     The three products of 5x5x32x64 at 128x14x14 took 12, 20 and 19 ms without the two, most of the
     time on one core, and 10 each with them.
     """
-    zero = _zero_at_run_time(arrays)
+    zero = zero_at_run_time(arrays)
     parts = [
         [lax.dynamic_index_in_dim(x, at + zero, keepdims=False) for x in arrays]
         for at in range(len(arrays[0]))
