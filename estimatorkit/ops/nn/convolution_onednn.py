@@ -47,7 +47,7 @@ PIECE_BYTES = 1 << 19
 PIECE_EXAMPLES = 8
 """The gradient of the filter is summed over pieces of the batch, small enough for `dy` to stay in
 the cache. Examples are the channels of that convolution, which oneDNN processes in vectors of 8, or
-16 with AVX-512, where pieces of 16 take 0.55 to 0.95 of the time of 32 with up to 64 channels."""
+16 with AVX-512, where pieces of 16 take 0.5 to 0.8 of the time of 32 with up to 64 channels."""
 
 _TARGET = "__onednn$convolution"
 
