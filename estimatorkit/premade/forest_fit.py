@@ -139,7 +139,11 @@ def fit(
 
 
 def load_ydf() -> Any:
-    """The module `ydf`; raises ImportError, which says how to install it, where it is missing."""
+    """Imports and returns the module `ydf`.
+
+    Raises:
+        ImportError: it is not installed; the message says how to install it.
+    """
     there = list(logging.root.handlers)
     try:
         import ydf

@@ -125,7 +125,7 @@ class TableInputs:
 
 
 class TableStatistics:
-    """Statistics of a data set as variables that are not trained; see the module.
+    """Statistics of a data set, held in non-trainable variables; see the module.
 
     Attributes:
         center, scale: of the numbers, `(n,)`: the median, and 1 / (upper - lower quartile).
@@ -170,7 +170,7 @@ def _statistic(name: str, value: Any) -> Variable:
 
 
 def robust_factors(numbers: Array) -> tuple[Array, Array]:
-    """The center and the factor, 1 / spread, of each column, float32 `(n,)`.
+    """The center and the scale factor, 1 / spread, of each column, float32 `(n,)`.
 
     The factor is 0 where all values are equal; see `robust_statistics`. Numbers that are not finite
     are ignored.

@@ -137,9 +137,8 @@ def test_contrib_kmeans_returns_squared_distances(tmp_path: Path) -> None:
 
 
 def test_private_estimator_module_names(tmp_path: Path) -> None:
-    from estimatorkit.compat.v1.python.estimator.export import export
-
     from estimatorkit.compat.v1.python.estimator import estimator, run_config
+    from estimatorkit.compat.v1.python.estimator.export import export
     from estimatorkit.compat.v1.python.ops import variables
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from estimatorkit.compat.v1.python.lib.io import file_io
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.v1.python.lib.io import file_io
 
 
 def test_closing_twice_keeps_content(tmp_path: Path) -> None:

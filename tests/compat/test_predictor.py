@@ -64,10 +64,9 @@ def test_errors(folder: Path) -> None:
 
 
 def test_import_statements() -> None:
-    from estimatorkit.compat.v1.python.saved_model.signature_def_utils import build_signature_def
-
     from estimatorkit.compat.v1.contrib import predictor
     from estimatorkit.compat.v1.python.saved_model import builder, signature_constants
+    from estimatorkit.compat.v1.python.saved_model.signature_def_utils import build_signature_def
     from estimatorkit.compat.v1.saved_model import tag_constants
 
     assert predictor.from_saved_model is tf.contrib.predictor.from_saved_model

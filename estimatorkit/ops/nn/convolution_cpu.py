@@ -28,6 +28,7 @@ from estimatorkit.ops.nn.convolution_problem import (
     Rule,
     Window,
     input_gradient_of,
+    input_gradient_window,
     plain,
     problem_of,
     rewritten,
@@ -332,11 +333,10 @@ def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
     """
     window, space = problem.window, problem.x[1:-1]
     if max(window.strides) == 1:
-        window = _turned_window(problem)
-        if problem._replace(window=window).is_regular:
-            turned = _exchanged(jnp.flip(filters, range(problem.rank)), window.groups)
-            return convolve(dy, turned, window)
-        window = problem.window
+        turned = _exchanged(jnp.flip(filters, range(problem.rank)), window.groups)
+        unstrided = problem_of(dy, turned, input_gradient_window(problem))
+        if unstrided.is_regular:  # without positions that the phases compute and cut off
+            return convolve(dy, turned, unstrided.window)
     befores = [before for before, _ in window.pads]
     blocks = [
         max(-(-(length + before) // stride), outputs)
@@ -373,17 +373,6 @@ def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
         for before, length, have in zip(befores, space, lengths, strict=True)
     ]
     return jnp.pad(x, [(0, 0), *missing, (0, 0)])[(slice(None), *kept)]
-
-
-def _turned_window(problem: Problem) -> Window:
-    """The window of the convolution of `dy` that is the gradient of the input, without strides."""
-    window = problem.window
-    reaches = map(window_reach, problem.filters, window.dilations)
-    pads = tuple(
-        (reach - 1 - before, reach - 1 - after)
-        for reach, (before, after) in zip(reaches, window.pads, strict=True)
-    )
-    return window._replace(pads=pads)
 
 
 def _exchanged(filters: Any, groups: int) -> Any:

@@ -147,6 +147,20 @@ def filter_gradient_window(problem: Problem) -> Window:
     return Window(window.dilations, pads, window.strides)
 
 
+def input_gradient_window(problem: Problem) -> Window:
+    """The window in which `dy` is convolved to give the gradient of the input, without strides.
+
+    The filter is flipped, and its input and output channels are exchanged.
+    """
+    window = problem.window
+    geometry = zip(problem.filters, window.dilations, window.pads, strict=False)
+    pads = tuple(
+        (window_reach(size, step) - 1 - before, window_reach(size, step) - 1 - after)
+        for size, step, (before, after) in geometry
+    )
+    return window._replace(pads=pads)
+
+
 # -- XLA's
 
 
