@@ -38,6 +38,7 @@ from estimatorkit.premade import boosted_trees, tabular
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.forest_fit import load_ydf
 from estimatorkit.premade.head import Head
+from estimatorkit.premade.linear_member import LinearMember
 from estimatorkit.premade.regression_head import regression_head
 from estimatorkit.premade.whole_input import check_one_process, read_rows
 from estimatorkit.runtime.session import Session
@@ -55,7 +56,8 @@ ROUNDS = 50
 """How often a member is added to the selection."""
 
 _BATCH = 1024
-_NETWORK, _TREES = "network", "trees"
+_NETWORK, _TREES, _LINEAR = "network", "trees", "linear"
+MEMBERS = (_NETWORK, _TREES, _LINEAR)
 
 
 class _Ensemble(Estimator):
@@ -234,12 +236,15 @@ def _makers(
     members: Iterable[str],
     network: Callable[..., Estimator],
     trees: Callable[..., Estimator],
+    head: Head,
     feature_columns: Any,
     weight_column: Any,
     **labels: Any,
 ) -> dict[str, Callable[..., Estimator]]:
     """How the members are made, by name."""
-    kinds = {_NETWORK: network, _TREES: trees}
+    kinds = {_NETWORK: network, _TREES: trees, _LINEAR: LinearMember}
+    given = {"weight_column": weight_column, **labels}
+    arguments = {_NETWORK: given, _TREES: given, _LINEAR: {"head": head}}
     names = list(members)
     if not names or len(set(names)) < len(names) or not set(names) <= set(kinds):
         raise value_error(
@@ -252,9 +257,8 @@ def _makers(
         return lambda folder, config, **more: kinds[name](
             feature_columns=feature_columns,
             model_dir=folder,
-            weight_column=weight_column,
             config=config,
-            **labels,
+            **arguments[name],
             **more,
         )
 
@@ -262,11 +266,12 @@ def _makers(
 
 
 class EnsembleClassifier(_Ensemble):
-    """A classifier: a network and boosted trees, weighted by how well they predict.
+    """A classifier: a network, boosted trees and a linear model, weighted by how well they predict.
 
     Labels, metrics and predictions: see `DNNClassifier`. Members are a `TabularClassifier` and a
-    `BoostedTreesClassifier` with their defaults. Training needs YDF (`pip install
-    'estimatorkit[trees]'`); what uses the model does not.
+    `BoostedTreesClassifier` with their defaults, and a linear model with a penalty, which
+    scikit-learn fits. Training needs YDF (`pip install 'estimatorkit[trees]'`); what uses the model
+    does not.
 
     `train` reads the whole input once, into memory, whatever `repeat` says; `steps` and `max_steps`
     limit the batches that are read. It holds out 15 % of the rows, trains each member on the others
@@ -284,7 +289,7 @@ class EnsembleClassifier(_Ensemble):
             metrics; None (default) for weights of 1.
         label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
-        members: 'network' and 'trees' by default.
+        members: 'network', 'trees' and 'linear' by default.
         config: a `RunConfig`. With the same `tf_random_seed` the same rows give the same model.
         loss_reduction: as for `DNNClassifier`.
 
@@ -299,16 +304,18 @@ class EnsembleClassifier(_Ensemble):
         n_classes: int = 2,
         weight_column: Any = None,
         label_vocabulary: Sequence[str] | None = None,
-        members: Sequence[str] = ("network", "trees"),
+        members: Sequence[str] = MEMBERS,
         config: RunConfig | None = None,
         loss_reduction: str = "sum_over_batch_size",
     ) -> None:
+        head = classification_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         super().__init__(
-            classification_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+            head,
             _makers(
                 members,
                 tabular.TabularClassifier,
                 boosted_trees.BoostedTreesClassifier,
+                head,
                 feature_columns,
                 weight_column,
                 n_classes=n_classes,
@@ -320,7 +327,7 @@ class EnsembleClassifier(_Ensemble):
 
 
 class EnsembleRegressor(_Ensemble):
-    """A regressor: a network and boosted trees, weighted by how well they predict.
+    """A regressor: a network, boosted trees and a linear model, weighted by how well they predict.
 
     Labels, metrics and predictions: see `DNNRegressor`. For all else see `EnsembleClassifier`.
 
@@ -339,16 +346,18 @@ class EnsembleRegressor(_Ensemble):
         model_dir: str | os.PathLike[str] | None = None,
         label_dimension: int = 1,
         weight_column: Any = None,
-        members: Sequence[str] = ("network", "trees"),
+        members: Sequence[str] = MEMBERS,
         config: RunConfig | None = None,
         loss_reduction: str = "sum_over_batch_size",
     ) -> None:
+        head = regression_head(label_dimension, weight_column, loss_reduction)
         super().__init__(
-            regression_head(label_dimension, weight_column, loss_reduction),
+            head,
             _makers(
                 members,
                 tabular.TabularRegressor,
                 boosted_trees.BoostedTreesRegressor,
+                head,
                 feature_columns,
                 weight_column,
                 label_dimension=label_dimension,
