@@ -100,6 +100,7 @@ def read_csv_chunks(
     on_bad_rows: Literal["error", "skip"] = "error",
     chunk_bytes: int | None = None,
     compression: str | None = None,
+    texts: Collection[str] = (),
 ) -> Iterator[tuple[dict[str, NDArray[Any]], Ints]]:
     """Reads a CSV file in chunks of whole rows (see `read_csv`).
 
@@ -107,6 +108,7 @@ def read_csv_chunks(
         chunk_bytes: the size of chunks; None reads the whole file as one. Dtypes that are not given
             are those of the chunk's cells.
         compression: 'GZIP' or 'ZLIB' of a file that is read in chunks; None for neither.
+        texts: columns that are strings, whatever their cells; the file may lack them.
 
     Yields:
         The columns, and the line on which each row begins, from 1.
@@ -139,6 +141,7 @@ def read_csv_chunks(
                         delimiter,
                         skip_initial_space,
                         on_bad_rows,
+                        texts,
                     )
                 )
                 columns, header = list(found[0]), False
@@ -162,6 +165,7 @@ def _read(
     delimiter: str,
     skip_initial_space: bool,
     on_bad_rows: Literal["error", "skip"],
+    texts: Collection[str] = (),
 ) -> tuple[dict[str, NDArray[Any]], Ints]:
     """The columns of a text, and the line on which each row begins."""
     layout = CsvLayout(
@@ -191,7 +195,8 @@ def _read(
         ),
         width=len(names),
     )
-    texts, lines, bad = _parsed(name, text, start, layout, first_line)
+    cells, lines, bad = _parsed(name, text, start, layout, first_line)
+    wanted = dict.fromkeys(texts, types.string) | dict(dtypes or {})
     if not len(lines) and not bad:
         raise value_error(
             f"{name} has no rows",
@@ -204,8 +209,8 @@ def _read(
         missing_hint="fill the cell, or read the column as float32: missing is NaN then",
     )
     read = {}
-    for each, column, values in zip(names, layout.columns, texts, strict=True):
-        read[each], wrong = _converted(layout, column, values, (dtypes or {}).get(each))
+    for each, column, values in zip(names, layout.columns, cells, strict=True):
+        read[each], wrong = _converted(layout, column, values, wanted.get(each))
         for row, (typed, cell) in wrong.items():
             line = int(lines[row])
             bad.setdefault(line, wrong_cell(name, line, layout, typed, cell))

@@ -302,6 +302,8 @@ def _data_spec(experiment: Experiment) -> dict[str, Any]:
             spec[derived.source] = ek.io.FixedLenFeature(
                 [1], ek.string if dtype in ("string", "any") else getattr(ek, dtype), None
             )
+    for key in spec.keys() & experiment.formats.keys():  # cells, which the graph reads
+        spec[key] = ek.io.FixedLenFeature([1], ek.string, "")
     return {
         key: each._replace(default_value=np.full(each.shape, np.nan))
         if preprocessing.is_filled(read)

@@ -304,12 +304,13 @@ def predict(
 
     export = predicting.export_in(Path(invocation.config))
     if export is not None:
-        model, origin = predicting.of_export(export), tables.source_of(source)
+        model, origin = predicting.of_export(export), predicting.source_for(export, source)
     else:
         experiment = inferred.resolve(invocation.load())
         model = predicting.of_experiment(experiment)
         without = (*(experiment.data.label or ()), *experiment.negatives)
-        origin = tables.source_of(source, experiment.data.train, without)
+        like = experiment.data.as_read(experiment.data.train)
+        origin = tables.source_of(source, like, without)
     writer = None if output is None else report.PredictionFile(output)
     done = 0
     with contextlib.ExitStack() as closing:

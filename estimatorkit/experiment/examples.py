@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.data.cell_formats import as_cells
 from estimatorkit.data.list_cells import as_bytes, filler
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.document import suggestion
@@ -21,7 +22,14 @@ from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import ESMM, Baseline, Classifier, Regressor, Supervised
 from estimatorkit.experiment.preprocessing import ISO_DATE as _ISO_DATE, is_filled, preprocessed
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.experiment.tables import Table, missing, require, row_count, training_table
+from estimatorkit.experiment.tables import (
+    Table,
+    formatted,
+    missing,
+    require,
+    row_count,
+    training_table,
+)
 
 CLASS_WEIGHT = "class weight"
 """The feature with the weight of an example by its class, where there are such weights."""
@@ -76,14 +84,19 @@ def features_of(
     lists = [each.history for each in experiment.sequences]
     _check_lists(table, [*lists, *(experiment.negatives if weighted else ())], origin)
     features = {
-        key: column_of(table[key], read, origin, table.place) for key, read in reads.items()
+        key: as_cells(table[key])
+        if key in experiment.formats
+        else column_of(table[key], read, origin, table.place)
+        for key, read in reads.items()
     }
+    _check_numbers(experiment, features, origin, table.place)
     _check_years(experiment, features, origin, table.place)
     if isinstance(experiment.estimator, Baseline) and not features:
         labels = experiment.data.label or ()
         features = {name: table[name] for name in table if name not in labels}
     if weight is not None:
-        features[weight] = column_of(table[weight], Read(weight, "float32"), origin, table.place)
+        column = formatted(experiment, table, [weight])[weight]
+        features[weight] = column_of(column, Read(weight, "float32"), origin, table.place)
     for group in groups:
         features[GROUP + group] = _as_text(table[group])
     return features
@@ -102,6 +115,29 @@ def _check_lists(table: Table, keys: Iterable[str], origin: str) -> None:
             )
 
 
+def _check_numbers(
+    experiment: Experiment,
+    features: dict[str, NDArray[Any]],
+    origin: str,
+    place: Callable[[int], str],
+) -> None:
+    """Raises DataError if a cell is no number, and no default replaces it."""
+    for key, read in experiment.column_reads.items():
+        each = experiment.formats.get(key)
+        needed = read.dtype.startswith("float") and read.default is None
+        if each is None or each.kind != "number" or not needed:
+            continue
+        absent = np.isnan(each.numbers(features[key]))
+        if absent.any():
+            row = int(absent.argmax())
+            raise DataError.explained(
+                f"{origin}: the column {key!r} lacks {int(absent.sum())} of {len(absent)} numbers",
+                expected="a number in every row, as its format says",
+                received=f"{text(features[key][row])!r} in {place(row)}",
+                hint=f"give a default: - numeric: {{key: {key}, default: 0}}",
+            )
+
+
 def _check_years(
     experiment: Experiment,
     features: dict[str, NDArray[Any]],
@@ -113,7 +149,9 @@ def _check_years(
     for key, each in experiment.derived.items():
         if each.kind != "year" or key not in reads or reads[key].default is not None:
             continue
-        dated = [_DATE.match(value) is not None for value in features[each.source]]
+        written = experiment.formats.get(each.source)
+        texts = features[each.source] if written is None else written.texts(features[each.source])
+        dated = [_DATE.match(value) is not None for value in texts]
         if not all(dated):
             row = dated.index(False)
             raise DataError.explained(
@@ -232,6 +270,7 @@ def labels_of(experiment: Experiment, table: Table, origin: str) -> Any:
     if not isinstance(estimator, Supervised):
         return None
     require(table, names, origin, lambda table: unused_columns(experiment, table))
+    table = formatted(experiment, table, names)
     _check_labels(table, names, origin, "number" if isinstance(estimator, Regressor) else "class")
 
     def classes(name: str, count: int, vocabulary: tuple[str, ...] | None) -> NDArray[Any]:

@@ -15,10 +15,10 @@ from typing import Any
 
 from estimatorkit._inferred_code import Call, RobustScaling
 from estimatorkit._inferred_findings import Feature as InferredFeature
-from estimatorkit.experiment import document, vocabularies
+from estimatorkit.experiment import document, looking, vocabularies
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import Regressor, Trees
-from estimatorkit.experiment.examples import labels_of, text, used_columns
+from estimatorkit.experiment.examples import labels_of, used_columns
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table, source_name, training_table
 from estimatorkit.feature_columns import infer
@@ -51,11 +51,13 @@ def _listed_columns(experiment: Experiment, tell: Callable[[str], None] | None) 
         return experiment
     kept = Path(experiment.model_dir) / FILE
     if latest_checkpoint(experiment.model_dir) is None or not kept.is_file():
-        chosen = settings(experiment)
+        chosen, notes = examined(experiment)
         if tell is not None:
             shown = document.dump(chosen)
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_text(shown, encoding="utf-8")
+            tell(f"The columns of {source_name(experiment.data.train)}:")
+            tell("\n".join([*looking.note_lines(notes), ""]))
             tell(f"The columns that infer chooses, kept in {kept}:")
             lines = textwrap.indent(shown, "  ").splitlines()
             rest = len(lines) - _MOST_LINES
@@ -71,6 +73,16 @@ def settings(experiment: Experiment) -> dict[str, Any]:
     Raises:
         DataError: see `resolve`.
     """
+    return examined(experiment)[0]
+
+
+def examined(experiment: Experiment) -> tuple[dict[str, Any], dict[str, str]]:
+    """Returns what `settings` does, and a note on each column: what it holds, what becomes of it.
+
+    Raises:
+        DataError: see `resolve`.
+    """
+    experiment, formats, seen = looking.with_formats(experiment, training_table(experiment))
     table = training_table(experiment)
     chosen = experiment.infer
     assert chosen is not None  # noqa: S101 (callers ask)
@@ -93,11 +105,18 @@ def settings(experiment: Experiment) -> dict[str, Any]:
     if derived:
         result["derive"] = derived
     scaling = _label_scaling(experiment, table)
-    return result | ({"estimator": {"label_scaling": scaling}} if scaling else {})
+    if formats:
+        result = {"data": {"formats": formats}, **result}
+    notes = {
+        name: f"{seen[name]}: {note}" if name in seen else note
+        for name, note in found.notes.items()
+    }
+    return result | ({"estimator": {"label_scaling": scaling}} if scaling else {}), notes
 
 
 def _merged(experiment: Experiment, chosen: dict[str, Any]) -> Experiment:
     """The experiment with further columns."""
+    experiment = looking.with_settings(experiment, chosen.get("data", {}).get("formats", {}))
     data = experiment.model_dump(mode="json") | {"infer": None}
     for key in experiment.estimator.columns:
         data[key] = [*data[key], *chosen.get(key, ())]
@@ -111,14 +130,10 @@ def _to_infer_from(experiment: Experiment, table: Table) -> dict[str, Any]:
     without = experiment.infer.without if experiment.infer else ()
     known = {*used_columns(experiment), *(experiment.data.label or ()), *without}
     return {
-        name: [_word(value) for value in column] if column.dtype.kind == "O" else column
+        name: looking.values(experiment.formats.get(name), column)
         for name, column in table.items()
         if name not in known and column.ndim == 1
     }
-
-
-def _word(value: Any) -> Any:
-    return text(value) or None if isinstance(value, str | bytes) else value
 
 
 def _derived(feature: InferredFeature) -> str | None:

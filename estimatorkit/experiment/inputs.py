@@ -74,7 +74,8 @@ def candidates(experiment: Experiment) -> Callable[[], Any]:
     def rows() -> dict[str, NDArray[Any]]:
         source = experiment.data.candidates
         origin = tables.source_name(source)
-        found = examples.features_of(items, tables.read_source(source), origin, weighted=False)
+        table = tables.read_source(experiment.data.as_read(source))
+        found = examples.features_of(items, table, origin, weighted=False)
         _, first = np.unique(found[str(experiment.item_id)], return_index=True)
         distinct = {key: column[np.sort(first)] for key, column in found.items()}
         return preprocessed(items, distinct)

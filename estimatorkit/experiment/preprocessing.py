@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 import estimatorkit as ek
+from estimatorkit.data.cell_formats import CellFormat
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.schema import Experiment
 
@@ -21,14 +22,20 @@ Columns = dict[str, NDArray[Any]]
 
 def preprocessed(experiment: Experiment, data: Mapping[str, NDArray[Any]]) -> Columns:
     """The features of the rows of a table, `(rows, ...)`; columns that stay are not copied."""
-    if not experiment.derived and not any(map(is_filled, experiment.column_reads.values())):
-        return dict(data)
+    formats = {key: each for key, each in experiment.formats.items() if key in data}
+    data = {**data, **{key: each.values(data[key]) for key, each in formats.items()}}
+    if (
+        not formats
+        and not experiment.derived
+        and not any(map(is_filled, experiment.column_reads.values()))
+    ):
+        return data
     with ek.Graph().as_default(), ek.Session() as session:
         fed = {
             key: ek.placeholder(ek.as_dtype(each.dtype), [None, *each.shape[1:]])
             for key, each in data.items()
         }
-        found = features(experiment, fed)
+        found = _made(experiment, fed)
         made = {key: each for key, each in found.items() if each is not fed.get(key)}
         return {**data, **session.run(made, {fed[key]: each for key, each in data.items()})}
 
@@ -43,12 +50,42 @@ def features(experiment: Experiment, data: Mapping[str, Any]) -> Tensors:
 
     Args:
         data: tensors by column, `(batch, ...)`; a missing number is NaN or infinite, a missing id
-            -1, and a missing word ''.
+            -1, and a missing word ''. Columns with a format are cells.
     """
+    read = {
+        key: cells_read(each, data[key]) for key, each in experiment.formats.items() if key in data
+    }
+    return _made(experiment, {**data, **read})
+
+
+def cells_read(given: CellFormat, cells: Any) -> Any:
+    """What a format reads in a tensor of strings: float64 numbers, or texts (see `CellFormat`)."""
+    for pattern, rewrite in given.before:
+        cells = ek.strings.regex_replace(cells, pattern, rewrite)
+    readable = ek.strings.regex_full_match(cells, given.readable)
+    for pattern, rewrite in given.after:
+        cells = ek.strings.regex_replace(cells, pattern, rewrite)
+    if given.kind == "word":
+        cells = ek.strings.lower(cells, encoding="utf-8")
+    if given.kind != "number":
+        return ek.where(readable, cells, ek.fill(ek.shape(cells), ""))
+    digits = ek.where(readable, cells, ek.fill(ek.shape(cells), "0"))
+    numbers = ek.strings.to_number(digits, ek.float64)
+    return ek.where(readable, numbers, ek.fill(ek.shape(numbers), _like(numbers, float("nan"))))
+
+
+def _made(experiment: Experiment, data: Mapping[str, Any]) -> Tensors:
+    """The features of data whose cells are read."""
     found = dict(data)
     for key, each in experiment.derived.items():
         found[key] = _DERIVED[each.kind](_dense(data[each.source]))
     for key, read in experiment.column_reads.items():
+        if key in experiment.formats and key in data and read.dtype.startswith("int"):
+            default = -1 if read.default is None else read.default
+            found[key] = ek.cast(_replaced(data[key], default), getattr(ek, read.dtype))
+            continue
+        if key in experiment.formats and key in data and read.dtype.startswith("float"):
+            found[key] = ek.cast(found[key], getattr(ek, read.dtype))
         if key in found and is_filled(read):
             x = found[key]
             found[key] = _replaced(x, read.default)

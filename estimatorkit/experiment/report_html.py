@@ -201,7 +201,10 @@ def write_experiment_report(
     if data is None:
         table, origin = tables.evaluation_table(experiment)
     else:
-        table, origin = tables.read_file(data, experiment.data.train), os.fspath(data)
+        table, origin = (
+            tables.read_file(data, experiment.data.as_read(experiment.data.train)),
+            os.fspath(data),
+        )
     experiment = inferred.resolve(experiment)
     arrays = examples.examples_of(experiment, table, origin)
     estimator = build.estimator(experiment)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -33,6 +33,7 @@ from estimatorkit.experiment.estimators import (
     Supervised,
     TwoTower,
 )
+from estimatorkit.experiment.formats import parsers
 from estimatorkit.experiment.sections import (
     Count,
     Model,
@@ -48,6 +49,9 @@ from estimatorkit.experiment.sections import (
 )
 from estimatorkit.experiment.sources import Data
 from estimatorkit.experiment.tuning.space import Dimension
+
+if TYPE_CHECKING:
+    from estimatorkit.data.cell_formats import CellFormat
 
 Features = tuple[Feature, ...]
 Mode = Annotated[Literal["auto", "min", "max"], Field(description="whether lower is better")]
@@ -520,6 +524,15 @@ class Experiment(Model):
                     at=("derive", key),
                     expected="a name of its own",
                 )
+        for key, read in self.column_reads.items():
+            given = (self.data.formats or {}).get(key) if key not in self.derived else None
+            is_number = read.dtype not in ("string", "any")
+            if given is not None and given.type != "text" and is_number != (given.type == "number"):
+                raise wrong(
+                    f"says {given.type}, and features read {'numbers' if is_number else 'text'}",
+                    at=("data", "formats", key),
+                    expected="the same kind: number for columns of numbers",
+                )
         try:
             self.reads  # noqa: B018
         except ValueError as error:
@@ -696,7 +709,14 @@ class Experiment(Model):
         """The columns of the data that features read or derive from, in order, with their types."""
         found = self.column_reads
         read = [each for key, each in found.items() if key not in self.derived]
-        return all_reads([*read, *(each.read for each in self.derived.values())])
+        found = all_reads([*read, *(each.read for each in self.derived.values())])
+        written = self.formats
+        return {key: Read(key, "string") if key in written else each for key, each in found.items()}
+
+    @property
+    def formats(self) -> dict[str, CellFormat]:
+        """What reads the cells of columns that `data.formats` describes."""
+        return parsers(self.data.formats)
 
     @property
     def feature_keys(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from estimatorkit.data.datasets import criteo
+from estimatorkit.experiment.formats import Formats, parsers
 from estimatorkit.experiment.sections import (
     Count,
     FileName,
@@ -98,6 +99,10 @@ class CsvSource(Model):
         dict[str, Literal["float32", "float64", "int32", "int64", "string"]],
         Field(description="by column; of others it is inferred from the cells"),
     ] = {}  # noqa: RUF012
+    texts: Annotated[
+        tuple[Text, ...],
+        Field(description="columns that are text, whatever their cells; a file may lack them"),
+    ] = ()
     lists: Lists = {}  # noqa: RUF012
     skip_initial_space: Annotated[
         Switch, Field(description="leave out spaces after a delimiter")
@@ -260,9 +265,17 @@ class Data(Model):
     missing_labels: Annotated[
         Literal["error", "skip"], Field(description="what to do with rows without a label")
     ] = "error"
+    formats: Formats | None = None
     class_names: Annotated[
         tuple[Text, ...] | None, Field(description="what to print for class 0, 1, ...")
     ] = None
+
+    def as_read(self, source: Any) -> Any:
+        """A source whose columns with a format are read as text, as they are written."""
+        if not isinstance(source, CsvSource) or self.formats is None:
+            return source
+        texts = dict.fromkeys((*source.texts, *parsers(self.formats)))
+        return source.model_copy(update={"texts": tuple(texts)})
 
     @model_validator(mode="after")
     def _one_to_measure_with(self) -> Self:

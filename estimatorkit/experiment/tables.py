@@ -37,6 +37,7 @@ from estimatorkit.data.list_cells import Lists, lists_of_arrow
 from estimatorkit.experiment import lists, sources
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.formats import parsers
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.sections import Model
 
@@ -352,6 +353,7 @@ def _csv_chunks(
                 na_values=source.na_values,
                 delimiter=source.delimiter,
                 skip_initial_space=source.skip_initial_space,
+                texts=source.texts,
                 encoding=source.encoding,
                 on_bad_rows=source.on_bad_rows,
                 chunk_bytes=chunk_bytes,
@@ -538,6 +540,7 @@ def evaluation_chunks(experiment: Experiment, name: str = MAIN) -> Iterator[Tabl
 
 def _chunks(experiment: Experiment, source: Any, part: int | None) -> Iterator[Table]:
     """The rows of a source, or of the first or second part of a split of each chunk."""
+    source = experiment.data.as_read(source)
     parts = read_chunks(source) if experiment.data.stream else iter((read_source(source),))
     for table in parts:
         chunk = _with_labels(experiment, table)
@@ -589,13 +592,23 @@ def _split(experiment: Experiment, table: Table) -> tuple[Table, Table]:
 
 
 def _with_labels(experiment: Experiment, table: Table) -> Table:
-    """Drops rows without a label if the experiment says so."""
+    """Reads labels as they are written, and drops rows without if the experiment says so."""
     kept = np.ones(row_count(table), bool)
+    table = formatted(experiment, table, experiment.data.label or ())
     if experiment.data.missing_labels == "skip":
         for name in experiment.data.label or ():
             if name in table:
                 kept &= ~missing(table[name])
     return table if kept.all() else table.take(kept)
+
+
+def formatted(experiment: Experiment, table: Table, names: Iterable[str]) -> Table:
+    """The table with some columns read as `data.formats` says."""
+    known = parsers(experiment.data.formats)
+    read = {
+        name: known[name].values(table[name]) for name in names if name in known and name in table
+    }
+    return Table({**table, **read}, table.place) if read else table
 
 
 def missing(column: NDArray[Any]) -> NDArray[np.bool_]:

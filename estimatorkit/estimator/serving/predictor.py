@@ -25,6 +25,7 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.x64 import x64
+from estimatorkit.data.cell_formats import as_cells, number_cell
 from estimatorkit.estimator.serving import exported_files as files
 from estimatorkit.estimator.serving.exported_module import UnsupportedShapesError
 from estimatorkit.interop.graphdef import import_graph_def
@@ -304,7 +305,7 @@ def padded(array: NDArray[Any], pad: Any, width: int) -> NDArray[Any]:
 
 def _array(name: str, key: str, value: Any, dtype: DType, shape: TensorShape) -> NDArray[Any]:
     try:
-        array = np.asarray(as_array(value, string) if dtype is string else value)
+        array = np.asarray(as_array(_texts(value), string) if dtype is string else value)
         if dtype is not string:
             with np.errstate(over="ignore", invalid="ignore"):  # infinite; compared below
                 cast = array.astype(dtype.numpy_dtype, copy=False)
@@ -327,6 +328,17 @@ def _array(name: str, key: str, value: Any, dtype: DType, shape: TensorShape) ->
             hint="the first dimension is that of the examples" if array.ndim == 0 else None,
         )
     return array
+
+
+def _texts(value: Any) -> Any:
+    """Numbers as text: what a column of cells with a format reads alike, and nothing as ''."""
+    if isinstance(value, list | tuple):
+        return [_texts(each) for each in value]
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+        return as_cells(value.reshape(-1)).reshape(value.shape)
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return b"" if value is None else number_cell(value)
+    return value
 
 
 def _batch_size(signature: Signature, fed: list[Any]) -> int:
