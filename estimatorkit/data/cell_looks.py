@@ -122,7 +122,7 @@ def _is_plain(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return "_" not in text
+    return "_" not in text and text == text.strip()
 
 
 def unit_key(unit: str) -> str:

@@ -194,19 +194,35 @@ def cli() -> None:
     help="The file to write; by default named after DATA, in this folder.",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-def init(data: Path, label: str | None, output: Path | None, force: bool) -> None:
+@click.option("--delimiter", metavar="CHAR", help="Between cells; found by looking unless given.")
+@click.option("--encoding", metavar="NAME", help="Such as latin-1; found by looking unless given.")
+@click.option("--decimal", type=click.Choice([".", ","]), help="The decimal sign of numbers.")
+@click.option(
+    "--header/--no-header", default=None, help="Whether the first line holds the columns' names."
+)
+def init(
+    data: Path,
+    label: str | None,
+    output: Path | None,
+    force: bool,
+    delimiter: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    header: bool | None,
+) -> None:
     """Write a commented experiment that predicts a column of DATA (CSV or Parquet).
 
     \b
     Example:
       estimatorkit init people.csv --label income
     """
-    from estimatorkit.experiment import starter
+    from estimatorkit.experiment import sniffing, starter
 
     path = output or Path(f"{data.name.split('.')[0]}.yaml")
     if path.exists() and not force:
         raise click.UsageError(f"{path} exists; --force replaces it")
-    path.write_text(starter.starter(data, label, path), encoding="utf-8")
+    given = sniffing.Given(delimiter, encoding, decimal, header)
+    path.write_text(starter.starter(data, label, path, given, click.echo), encoding="utf-8")
     click.echo(f"The experiment is in {path}. Next:")
     click.echo(f"  {shlex.join([*program(), 'run', str(path)])}")
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from estimatorkit.experiment import inferred, tables
+from estimatorkit.experiment import (
+    formats as formatting,
+    inferred,
+    looking,
+    sniffing,
+    sources,
+    tables,
+)
 from estimatorkit.experiment.document import dump, suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.examples import text
@@ -20,8 +28,6 @@ _MOST_CLASSES = 20
 """Integer labels of more values are numbers to predict."""
 
 _HOLDOUT = 0.2
-
-_DELIMITERS = (",", ";", "\t", "|")
 
 _TEMPLATE = """\
 # Predicts {label} from the other columns of {file}.
@@ -39,7 +45,7 @@ data:
   train: {source}
   holdout: {holdout:<17}# the share of the rows to measure with; or evaluate: {{csv: test.csv}}
   label: {label}
-{missing}
+{missing}{formats}
 infer: true                 # these columns, chosen from the data; or paste and change them
 {columns}
 estimator:
@@ -66,24 +72,32 @@ tune:                       # what estimatorkit tune {config} searches
 """
 
 
-def starter(path: Path, label: str | None, config: Path) -> str:
+def starter(
+    path: Path,
+    label: str | None,
+    config: Path,
+    given: sniffing.Given = sniffing.NOTHING,
+    tell: Callable[[str], None] = lambda line: None,
+) -> str:
     """Returns the text of an experiment that learns a column of a file.
 
     Args:
         path: a CSV or Parquet file.
         label: the column to predict.
         config: where the text will be.
+        given: what is known of how the file is written.
+        tell: gets lines on what is assumed of the file, and on each column.
 
     Raises:
         DataError: the file cannot be read, or has no such column.
     """
-    source = tables.source_of(path)
-    table, delimiter = tables.read_source(source), ","
-    if len(table) == 1 and path.suffix not in (".parquet", ".pq"):
-        name = next(iter(table))
-        delimiter = max(_DELIMITERS, key=name.count)
-        source = source.model_copy(update={"delimiter": delimiter})
-        table = tables.read_source(source)
+    source, written, assumed = tables.source_of(path), dict[str, Any](), list[str]()
+    if isinstance(source, sources.CsvSource):
+        written, assumed = sniffing.settings(path, given)
+        source = sources.CsvSource.model_validate({"csv": str(path), **written})
+    table = tables.read_source(source)
+    if label is not None and label not in table and f"column_{label}" in table:
+        label = f"column_{label}"
     if label is None or label not in table:
         raise DataError.explained(
             f"{path}: which column is to be predicted?"
@@ -92,16 +106,19 @@ def starter(path: Path, label: str | None, config: Path) -> str:
             expected=f"--label with one of {', '.join(table)}",
             hint=suggestion(label or "", list(table)),
         )
-    kind, arguments, metric = _task(table[label])
-    absent = int(tables.missing(table[label]).sum())
+    seen = looking.looks(source, table, given.decimal)
+    formats = {name: formatting.setting(each.format) for name, each in seen.items()}
+    labels = seen[label].format.values(table[label]) if label in seen else table[label]
+    kind, arguments, metric = _task(labels)
+    absent = int(tables.missing(labels).sum())
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.name.split(".")[0]).strip("-._") or "model"
     described = {"parquet" if path.suffix in (".parquet", ".pq") else "csv": path.name}
     if path.parent.resolve() != config.parent.resolve():
         described = {next(iter(described)): str(path.resolve())}
-    if delimiter != ",":
-        described["delimiter"] = delimiter
+    described |= written
     estimator = {"type": kind, **arguments}
     data = {"train": described, "holdout": _HOLDOUT, "label": label, "missing_labels": "skip"}
+    data["formats"] = formats or None
     experiment = Experiment.model_validate(
         {
             "name": name,
@@ -112,7 +129,18 @@ def starter(path: Path, label: str | None, config: Path) -> str:
         },
         context={"folder": config.parent.resolve()},
     )
-    chosen = dump(inferred.settings(experiment))
+    settings, notes = inferred.examined(experiment)
+    chosen = dump(settings)
+    notes = {
+        name: f"{seen[name]}: {note}" if name in seen else note for name, note in notes.items()
+    }
+    for line in assumed:
+        tell(f"Assumed of {path}: {line}.")
+    tell(f"The columns of {path}:")
+    if label in seen:
+        notes = {label: f"the label: {seen[label]}", **notes}
+    for line in looking.note_lines(notes):
+        tell(line)
     skipped = f"  missing_labels: skip      # {absent:,} rows have no {label}\n" if absent else ""
     rows = round(tables.row_count(table) * (1 - _HOLDOUT))
     return _TEMPLATE.format(
@@ -122,6 +150,7 @@ def starter(path: Path, label: str | None, config: Path) -> str:
         name=name,
         source=f"{{{', '.join(_lines(described))}}}",
         missing=skipped,
+        formats=_formats(formats, seen),
         columns=textwrap.indent(chosen, "# ", lambda line: True),
         estimator=textwrap.indent("\n".join(_lines(estimator)), "  "),
         batch_size=tabular.usual_batch_size(rows),
@@ -130,6 +159,22 @@ def starter(path: Path, label: str | None, config: Path) -> str:
         holdout=_HOLDOUT,
         metric=metric,
     )
+
+
+def _formats(formats: dict[str, Any], seen: dict[str, looking.Look]) -> str:
+    """The key `formats` of the data, with what was seen."""
+    if not formats:
+        return ""
+    lines = ["  formats:                  # how cells are written; text: as they are"]
+    for name, each in formats.items():
+        line = f"    {dump(name, flow=True)}: {dump(each, flow=True)}"
+        lines += [
+            *textwrap.wrap(
+                f"# {seen[name]}", 90, initial_indent="    ", subsequent_indent="    # "
+            ),
+            line,
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def _lines(settings: dict[str, Any]) -> list[str]:

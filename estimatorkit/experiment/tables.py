@@ -281,7 +281,7 @@ def _without_columns(source: sources.CsvSource, name: str, some: Collection[str]
     """Drops columns from the source if the file's first line has only as many as the others."""
     columns = source.columns or ()
     others = tuple(column for column in columns if column not in some)
-    with _decompressed(name) as path, open(path, encoding=source.encoding, newline="") as stream:
+    with decompressed(name) as path, open(path, encoding=source.encoding, newline="") as stream:
         first = next(csv.reader(stream, delimiter=source.delimiter), [])
     fits = len(first) == len(others) < len(columns)
     return source.model_copy(update={"columns": others}) if fits else source
@@ -342,7 +342,7 @@ def _csv_chunks(
         return f"{os.path.relpath(name)}:{lines[row]}"
 
     unpacked = chunk_bytes is not None and Path(name).suffix == ".gz"  # as it is read
-    with contextlib.nullcontext(name) if unpacked else _decompressed(name) as path:
+    with contextlib.nullcontext(name) if unpacked else decompressed(name) as path:
         try:
             for columns, lines in read_csv_chunks(
                 path,
@@ -373,7 +373,7 @@ _COMPRESSED: dict[str, Callable[[str], Any]] = {
 
 
 @contextmanager
-def _decompressed(name: str) -> Iterator[str]:
+def decompressed(name: str) -> Iterator[str]:
     """The path of a file, or of its decompressed content if its name has a compression suffix."""
     opened = _COMPRESSED.get(Path(name).suffix)
     if opened is None or "://" in name:

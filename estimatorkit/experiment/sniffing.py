@@ -1,0 +1,162 @@
+"""How a CSV file is written, found by looking at its beginning: encoding, delimiter, header, names.
+
+What is found becomes settings of the source (`sources.CsvSource`), so that a run does not look
+again.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import itertools
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimatorkit.experiment import tables
+
+_BYTES = 1 << 20
+_LINES = 200
+_DELIMITERS = ("\t", ";", "|", ",")
+_NUMBER = re.compile(r"[-+(\s]*[$\u20ac\u00a3]?\s*[\d.,]*\d[\d.,]*([eE][-+]?\d+)?\s*[%)\u20ac]?\s*")
+_DATE = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
+_NAMED = {",": "a comma", ";": "';'", "\t": "a tab", "|": "'|'"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user says of a file; None is found by looking.
+
+    Attributes:
+        delimiter: between cells.
+        encoding: of the text, such as 'latin-1'.
+        decimal: the decimal sign, '.' or ','.
+        header: whether the first line holds names.
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    header: bool | None = None
+
+
+NOTHING = Given()
+"""Nothing is known."""
+
+
+def settings(path: Path, given: Given = NOTHING) -> tuple[dict[str, Any], list[str]]:
+    """Returns how a file is written.
+
+    Args:
+        path: a CSV file, maybe compressed.
+        given: what is known of it.
+
+    Returns:
+        Keys of `CsvSource` that are not its defaults, and a line on each assumption.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    if not path.is_file():
+        return {}, []  # which reading it tells
+    with tables.decompressed(str(path)) as unpacked, open(unpacked, "rb") as stream:
+        data = stream.read(_BYTES)
+        whole = not stream.read(1)
+    encoding = given.encoding or _encoding(data, whole)
+    text = data.decode(encoding, "replace").removeprefix("\ufeff")
+    if not whole:
+        text = text[: text.rfind("\n") + 1]
+    lines = text.splitlines(keepends=True)[:_LINES]
+    delimiter = given.delimiter or _delimiter(lines)
+    rows = _rows(lines, delimiter)
+    if not rows:
+        return {}, []
+    found: dict[str, Any] = {}
+    notes = []
+    if encoding.lower() not in ("utf-8", "utf8", "utf-8-sig"):
+        found["encoding"] = encoding
+        notes.append(f"the encoding is {encoding}")
+    if delimiter != ",":
+        found["delimiter"] = delimiter
+        notes.append(f"{_NAMED.get(delimiter, repr(delimiter))} is between cells")
+    if _has_spaces(rows):
+        found["skip_initial_space"] = True
+        notes.append("spaces after it are left out")
+    header = _is_header(rows) if given.header is None else given.header
+    if not header:
+        found |= {"header": False, "columns": [f"column_{n + 1}" for n in range(len(rows[0]))]}
+        notes.append(f"the first line is data, and columns are column_1 to column_{len(rows[0])}")
+        return found, notes
+    names = mended(rows[0])
+    if names != rows[0]:
+        found |= {"header": True, "columns": names}
+        pairs = zip(rows[0], names, strict=True)
+        changed = ", ".join(f"{old!r} is {new}" for old, new in pairs if old != new)
+        notes.append(f"blank and repeated names of columns are changed: {changed}")
+    return found, notes
+
+
+def mended(names: Sequence[str]) -> list[str]:
+    """Names without blanks around them, none empty and none repeated: a, a_2, column_3."""
+    plain = [" ".join(each.split()) for each in names]
+    found: list[str] = []
+    for place, name in enumerate(plain):
+        made, count = name or f"column_{place + 1}", 1
+        while made in found or (made in plain and made != name):
+            count += 1
+            made = f"{name or f'column_{place + 1}'}_{count}"
+        found.append(made)
+    return found
+
+
+def _encoding(data: bytes, whole: bool) -> str:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    sample = data[:4096]
+    if sample and sample.count(0) > len(sample) / 4:
+        return "utf-16-le" if sample[1::2].count(0) > sample[::2].count(0) else "utf-16-be"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data, whole)
+    except UnicodeDecodeError:
+        return "cp1252" if re.search(rb"[\x80-\x9f]", data) else "latin-1"
+    return "utf-8"
+
+
+def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    try:
+        return [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    except csv.Error:
+        return []
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    """The one that gives the lines the most nearly the width of the first."""
+    best, agreed = ",", 0.0
+    for each in _DELIMITERS:
+        rows = _rows(lines, each)
+        if not rows or len(rows[0]) == 1:
+            continue
+        share = Counter(len(row) == len(rows[0]) for row in rows)[True] / len(rows)
+        if share > agreed + 0.02:
+            best, agreed = each, share
+    return best
+
+
+def _has_spaces(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a space follows each delimiter."""
+    cells = [cell for row in rows for cell in row[1:] if cell]
+    return bool(cells) and sum(cell[0] == " " for cell in cells) > 0.9 * len(cells)
+
+
+def _is_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether no more than a third of the first cells are numbers or dates, as names are not."""
+    first = [cell.strip() for cell in rows[0]]
+    numbers = [cell for cell in first if _NUMBER.fullmatch(cell) or _DATE.fullmatch(cell)]
+    if len(numbers) <= len(first) / 3:
+        return True
+    digits = [int(cell) for cell in numbers if cell.isdecimal()]
+    counted = all(later == each + 1 for each, later in itertools.pairwise(digits))
+    return len(digits) == len(numbers) > 2 and counted  # years, say

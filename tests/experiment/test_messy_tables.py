@@ -1,0 +1,210 @@
+"""A table as people leave it has the columns and the values of the clean one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimatorkit.experiment import examples, inferred, tables
+from estimatorkit.experiment.load import load_experiment
+from tests.experiment.commands import succeed
+
+Rows = list[dict[str, str]]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["estimatorkit"])
+
+
+def clean(count: int = 601) -> Rows:
+    random = np.random.default_rng(0)
+    rows = []
+    for row in range(count):
+        amount = random.uniform(-2000, 9000)
+        day = np.datetime64("2022-01-01") + row
+        rows.append(
+            {
+                "day": str(day),
+                "amount": "" if row % 40 == 0 else f"{amount:.2f}",
+                "rate": f"{random.uniform(0, 30):.1f}",
+                "weight": f"{random.uniform(0, 90):.1f}",
+                "active": ("true", "false")[row % 2],
+                "town": ("Rome", "Oslo", "Bern")[random.integers(3)],
+                "note": f"note {row} of a person",
+                "bought": "yes" if amount > 4500 else "no",
+            }
+        )
+    return rows
+
+
+# -- ways to write a cell of a column, by row
+
+
+def _money(text: str, row: int) -> str:
+    if not text:
+        return ("unknown", "-", "n/a")[row % 3]
+    number = float(text)
+    if number < 0 and row % 2:
+        return f"(${-number:,.2f})"
+    return f"${number:,.2f}".replace("$-", "-$")
+
+
+def _euros(text: str, row: int) -> str:
+    shown = f"{float(text):,.2f}" if text else ""
+    comma = shown.translate(str.maketrans(",.", ".,"))
+    return f"{comma} EUR" if text else ""
+
+
+def _comma(text: str, row: int) -> str:
+    return text.replace(".", ",")
+
+
+def _date(text: str, row: int) -> str:
+    year, month, day = text.split("-")
+    return (f"{day}/{month}/{year}", text)[row % 7 == 0]
+
+
+def _dotted(text: str, row: int) -> str:
+    year, month, day = text.split("-")
+    return f"{int(day)}.{int(month)}.{year}"
+
+
+def _american(text: str, row: int) -> str:
+    year, month, day = text.split("-")
+    return f"{int(month)}/{int(day)}/{year[2:]}"
+
+
+def _named(text: str, row: int) -> str:
+    return np.datetime64(text).item().strftime("%d %b %Y")
+
+
+def _spelled(text: str, row: int) -> str:
+    return (text, text.upper(), f"{text} ", text.title())[row % 4]
+
+
+def _flag(text: str, row: int) -> str:
+    return (text, text.upper(), {"true": "Yes", "false": "No"}[text], str(int(text == "true")))[
+        row % 4
+    ]
+
+
+Change = dict[str, Callable[[str, int], str]]
+CELLS: dict[str, Change] = {
+    "money": {"amount": _money},
+    "percent": {"rate": lambda text, row: f"{text}{' ' * (row % 2)}%"},
+    "units": {"weight": lambda text, row: f"{text} {('kg', 'KG')[row % 2]}"},
+    "dates": {"day": _date},
+    "dates with points": {"day": _dotted},
+    "American dates": {"day": _american},
+    "names of months": {"day": _named},
+    "spellings": {"town": _spelled, "bought": _spelled, "active": _spelled},
+    "booleans": {"active": _flag},
+    "blanks": dict.fromkeys(clean(1)[0], lambda text, row: f"{text}{' ' * (row % 3)}"),
+}
+ALL = {
+    "amount": _money,
+    "rate": CELLS["percent"]["rate"],
+    "day": _date,
+    "active": _flag,
+    "bought": _spelled,
+}
+EUROPEAN = {"amount": _euros, "rate": _comma, "weight": _comma, "day": _dotted}
+
+
+def text_of(rows: Rows, changes: Change, delimiter: str = ",", end: str = "\n") -> str:
+    """The CSV file of rows with changed cells."""
+
+    def cell(text: str) -> str:
+        return f'"{text}"' if delimiter in text or '"' in text else text
+
+    lines = [list(rows[0])]
+    for row, each in enumerate(rows):
+        lines.append([changes.get(key, lambda t, _: t)(text, row) for key, text in each.items()])
+    return "".join(delimiter.join(map(cell, line)) + end for line in lines)
+
+
+def _without_header(text: str) -> str:
+    return text.partition("\n")[2]
+
+
+FILES: dict[str, Callable[[], bytes]] = {
+    **{
+        name: (lambda changes=changes: text_of(clean(), changes).encode())
+        for name, changes in CELLS.items()
+    },
+    "all": lambda: text_of(clean(), ALL).encode(),
+    "European": lambda: text_of(clean(), EUROPEAN, ";").encode(),
+    "European, all, latin-1": lambda: (
+        text_of(clean(), EUROPEAN | {"bought": _spelled}, ";")
+        .replace("EUR", "\u20ac")
+        .encode("cp1252")
+    ),
+    "tabs": lambda: text_of(clean(), {}, "\t").encode(),
+    "bars, all": lambda: text_of(clean(), ALL, "|").encode(),
+    "a byte order mark": lambda: text_of(clean(), ALL).encode("utf-8-sig"),
+    "UTF-16": lambda: text_of(clean(), ALL).encode("utf-16"),
+    "CRLF": lambda: text_of(clean(), ALL, end="\r\n").encode(),
+    "spaces behind commas": lambda: text_of(clean(), {}).replace(",", ", ").encode(),
+}
+
+
+def columns_of(text: bytes, *options: str) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """Of a file: the settings of its columns, the features and the labels of its rows."""
+    Path("table.csv").write_bytes(text)
+    succeed("init", "table.csv", *options, "--force")
+    experiment = load_experiment("table.yaml", ["data.holdout=0.25"])
+    chosen = inferred.settings(experiment)
+    resolved = inferred.resolve(experiment)
+    table = tables.training_table(resolved)
+    features, labels = examples.examples_of(resolved, table, "table.csv")
+    read = {key: features[key] for key in resolved.column_reads}
+    return chosen, read, labels
+
+
+def assert_alike(found: Any, expected: Any) -> None:
+    """Settings: numbers nearly equal, lists in any order."""
+    flat, wanted = (sorted(_flat(each)) for each in (found, expected))
+    assert [name for name, _ in flat] == [name for name, _ in wanted]
+    for (name, one), (_, other) in zip(flat, wanted, strict=True):
+        assert one == pytest.approx(other, rel=1e-4) if isinstance(one, float) else one == other, (
+            name
+        )
+
+
+def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [each for key, item in value.items() for each in _flat(item, f"{name}.{key}")]
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return [(name, tuple(sorted(word.lower() for word in value)))]
+    if isinstance(value, list):
+        return [each for place, item in enumerate(value) for each in _flat(item, f"{name}.{place}")]
+    return [(name, value)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        each if each in ("all", "European") else pytest.param(each, marks=pytest.mark.slow)
+        for each in FILES
+    ],
+)
+def test_messy_tables_are_read_as_the_clean_one(name: str) -> None:
+    chosen, features, labels = columns_of(text_of(clean(), {}).encode(), "--label", "bought")
+    found, messy, classes = columns_of(FILES[name](), "--label", "bought")
+    assert "data" not in found  # the formats are listed in the file
+    assert_alike(found, chosen)
+    assert labels.tolist() == classes.tolist()
+    assert messy.keys() == features.keys()
+    for key, column in features.items():
+        if column.dtype.kind == "O":
+            lower = [each.lower() for each in messy[key].reshape(-1).tolist()]
+            assert lower == [each.lower() for each in column.reshape(-1).tolist()], key
+        else:
+            np.testing.assert_allclose(messy[key], column, rtol=1e-6, err_msg=key)
