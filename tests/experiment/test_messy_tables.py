@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimatorkit.experiment import examples, inferred, tables
+import estimatorkit as ek
+from estimatorkit.estimator.serving import rest_json
+from estimatorkit.experiment import examples, inferred, predicting, tables
+from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
-from tests.experiment.commands import succeed
+from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.sniffing import mended
+from tests.experiment.commands import invoke, succeed
 
 Rows = list[dict[str, str]]
 
@@ -130,10 +136,6 @@ def text_of(rows: Rows, changes: Change, delimiter: str = ",", end: str = "\n") 
     return "".join(delimiter.join(map(cell, line)) + end for line in lines)
 
 
-def _without_header(text: str) -> str:
-    return text.partition("\n")[2]
-
-
 FILES: dict[str, Callable[[], bytes]] = {
     **{
         name: (lambda changes=changes: text_of(clean(), changes).encode())
@@ -208,3 +210,96 @@ def test_messy_tables_are_read_as_the_clean_one(name: str) -> None:
             assert lower == [each.lower() for each in column.reshape(-1).tolist()], key
         else:
             np.testing.assert_allclose(messy[key], column, rtol=1e-6, err_msg=key)
+
+
+def test_no_header_and_repeated_names() -> None:
+    body = text_of(clean(), ALL).partition("\n")[2].encode()
+    named = b"day,amount,rate,weight,active,town,note,bought\n"
+    _, features, labels = columns_of(named + body, "--label", "bought")
+    for options in (("--label", "8"), ("--label", "column_8", "--no-header")):
+        _, found, classes = columns_of(body, *options)
+        assert classes.tolist() == labels.tolist()
+        np.testing.assert_array_equal(found["column_2"], features["amount"])
+    _, found, _ = columns_of(
+        b"day,rate,rate,,active,town, note ,bought\n" + body, "--label", "bought"
+    )
+    np.testing.assert_array_equal(found["rate_2"], features["rate"])
+    np.testing.assert_array_equal(found["column_4"], features["weight"])
+    assert mended(["a", "a", "", "a_2", " b  c "]) == ["a", "a_3", "column_3", "a_2", "b c"]
+    assert mended(["", "column_1"]) == ["column_1_2", "column_1"]
+
+
+def test_init_says_what_it_assumes_and_takes_what_it_is_told() -> None:
+    Path("table.csv").write_bytes(FILES["European, all, latin-1"]())
+    output = succeed("init", "table.csv", "--label", "bought")
+    assert "Assumed of table.csv: the encoding is cp1252.\n" in output
+    assert "Assumed of table.csv: ';' is between cells.\n" in output
+    assert re.search(r"^  bought: the label: 8 spellings of 2 words", output, re.MULTILINE)
+    assert re.search(r"^  amount: numbers such as '.*\u20ac'.* -> numeric", output, re.MULTILINE)
+    assert re.search(r"^  note: .* -> left out: nearly each row has another", output, re.MULTILINE)
+    assert "To use what is left out, list it under features" in output
+    text = Path("table.yaml").read_text()
+    assert "encoding: cp1252, delimiter: ;" in text
+    # A decimal sign decides what is ambiguous, also of cells that look like numbers.
+    rows = "\n".join(f"{row % 9 + 1}.{row:03};{row % 2}" for row in range(300))
+    Path("table.csv").write_text(f"x;y\n{rows}\n")
+    options = ("--delimiter", ";", "--encoding", "utf-8", "--force")
+    for decimal, low in (((), 1.0), (("--decimal", ","), 1000.0)):
+        succeed("init", "table.csv", "--label", "y", *options, *decimal)
+        experiment = inferred.resolve(load_experiment("table.yaml"))
+        features, _ = examples.examples_of(experiment, tables.training_table(experiment), "")
+        assert low <= features["x"].min() < 2 * low
+
+
+def test_run_tells_each_column_and_exports_read_cells() -> None:
+    """Training, export, load_predictor and the server's JSON read text and numbers alike."""
+    Path("table.csv").write_text(text_of(clean(), ALL))
+    Path("table.yaml").write_text(
+        "name: table\ndata: {train: {csv: table.csv}, holdout: 0.25, label: bought,"
+        " formats: {bought: word}}\ninfer: true\n"
+        "estimator: {type: DNNClassifier, hidden_units: [4], label_vocabulary: ['no', 'yes']}\n"
+        "train: {epochs: 2}\nexport: [final, {type: final, name: serialized, inputs: examples}]\n"
+    )
+    output = succeed("run", "table.yaml")
+    assert re.search(r"^  amount: numbers .* as missing: .*-> numeric", output, re.MULTILINE)
+    assert "amount: {type: number, units: [$]}" in output
+    experiment = load_experiment("table.yaml")
+    (export,) = map(str, Path("runs/table/export/final").glob("[0-9]*"))
+    table = tables.read_file("table.csv")
+    expected = predicting.of_experiment(experiment)(table, "table.csv")["probability_yes"]
+    succeed("predict", "runs/table/export/final", "--input", "table.csv", "--output", "out.csv")
+    found = tables.read_file("out.csv")["probability_yes"]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+    predictor = ek.load_predictor(export)
+    keys = list(predictor.signature().inputs)
+    rows = [{key: table[key][row].decode() for key in keys} for row in range(50)]
+    inputs, _ = rest_json.predict_inputs({"instances": rows}, predictor.signature())
+    scores = predictor(inputs)["probabilities"][:, 1]
+    np.testing.assert_allclose(scores, expected[:50], rtol=1e-5)
+    for number, row in enumerate(clean(50)):
+        rows[number] |= {"rate": float(row["rate"]), "amount": float(row["amount"] or "nan")}
+        rows[number]["amount"] = None if row["amount"] == "" else float(row["amount"])
+    inputs, _ = rest_json.predict_inputs({"instances": rows}, predictor.signature())
+    scores = predictor(inputs)["probabilities"][:, 1]
+    np.testing.assert_allclose(scores, expected[:50], rtol=1e-5)
+
+
+def test_formats_that_do_not_fit_are_errors() -> None:
+    Path("table.csv").write_text("x,y\n$1,0\nlots,1\n")
+    text = """
+name: table
+data: {train: {csv: table.csv}, holdout: 0.5, label: y, formats: {x: FORMAT}}
+features: [numeric: x]
+estimator: {type: LinearClassifier}
+train: {steps: 1}
+"""
+    Path("table.yaml").write_text(text.replace("FORMAT", "date"))
+    message = invoke("show", "table.yaml").stderr
+    assert "data.formats.x says date, and features read numbers" in message
+    Path("table.yaml").write_text(text.replace("FORMAT", "{type: number, units: [$]}"))
+    experiment: Experiment = load_experiment("table.yaml")
+    table = tables.read_file("table.csv")
+    with pytest.raises(DataError, match="'x' lacks 1 of 2 numbers") as caught:
+        examples.features_of(experiment, table, "table.csv")
+    assert "'lots' in table.csv:3" in str(caught.value)
