@@ -524,6 +524,14 @@ class Experiment(Model):
                     at=("derive", key),
                     expected="a name of its own",
                 )
+        try:
+            self.reads  # noqa: B018
+        except ValueError as error:
+            raise wrong(
+                f"reads {str(error)!r} as text and as numbers",
+                at=(next(key for key in self.estimator.columns or ("features",)),),
+                expected="one of them: a column of the data has one type",
+            ) from None
         for key, read in self.column_reads.items():
             given = (self.data.formats or {}).get(key) if key not in self.derived else None
             is_number = read.dtype not in ("string", "any")
@@ -533,14 +541,6 @@ class Experiment(Model):
                     at=("data", "formats", key),
                     expected="the same kind: number for columns of numbers",
                 )
-        try:
-            self.reads  # noqa: B018
-        except ValueError as error:
-            raise wrong(
-                f"reads {str(error)!r} as text and as numbers",
-                at=(next(key for key in self.estimator.columns or ("features",)),),
-                expected="one of them: a column of the data has one type",
-            ) from None
 
     def _check_candidates(self) -> None:
         if self.data.candidates is not None and self.item_id is None:

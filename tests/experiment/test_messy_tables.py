@@ -273,7 +273,13 @@ def test_run_tells_each_column_and_exports_read_cells() -> None:
 
     predictor = ek.load_predictor(export)
     keys = list(predictor.signature().inputs)
-    rows = [{key: table[key][row].decode() for key in keys} for row in range(50)]
+    rows: list[dict[str, Any]] = [
+        {
+            key: examples.text(table[key][row]) if key != "weight" else float(table[key][row])
+            for key in keys
+        }
+        for row in range(50)
+    ]
     inputs, _ = rest_json.predict_inputs({"instances": rows}, predictor.signature())
     scores = predictor(inputs)["probabilities"][:, 1]
     np.testing.assert_allclose(scores, expected[:50], rtol=1e-5)

@@ -46,7 +46,11 @@ def frame(rows: int = 120) -> pd.DataFrame:
 def test_label_decides_task(label: str, estimator: dict[str, object], metric: str) -> None:
     frame().to_csv("people.csv", index=False)
     output = succeed("init", "people.csv", "--label", label)
-    assert output == ("The experiment is in people.yaml. Next:\n  estimatorkit run people.yaml\n")
+    assert output.startswith("The columns of people.csv:\n")
+    assert re.search(r"^  town: str, 2 distinct values, .* -> vocabulary, indicator$", output, re.M)
+    assert output.endswith(
+        "The experiment is in people.yaml. Next:\n  estimatorkit run people.yaml\n"
+    )
     experiment = load_experiment("people.yaml")
     shown = experiment.estimator.model_dump(mode="json")
     assert {name: shown[name] for name in estimator} == estimator
