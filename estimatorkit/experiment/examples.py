@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from estimatorkit.data.cell_formats import as_cells
 from estimatorkit.data.list_cells import as_bytes, filler
 from estimatorkit.experiment.columns import Read
+from estimatorkit.experiment.date_parts import ISO_DATE as _ISO_DATE, NUMBERS
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import ESMM, Baseline, Classifier, Regressor, Supervised
-from estimatorkit.experiment.preprocessing import ISO_DATE as _ISO_DATE, is_filled, preprocessed
+from estimatorkit.experiment.preprocessing import is_filled, preprocessed
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import (
     Table,
@@ -144,10 +145,10 @@ def _check_years(
     origin: str,
     place: Callable[[int], str],
 ) -> None:
-    """Raises DataError if a year, which is a number, has neither a date nor a default."""
+    """Raises DataError if a part that is a number has neither a date nor a default."""
     reads = experiment.column_reads
     for key, each in experiment.derived.items():
-        if each.kind != "year" or key not in reads or reads[key].default is not None:
+        if each.kind not in NUMBERS or key not in reads or reads[key].default is not None:
             continue
         written = experiment.formats.get(each.source)
         texts = features[each.source] if written is None else written.texts(features[each.source])

@@ -15,7 +15,7 @@ from typing import Any
 
 from estimatorkit._inferred_code import Call, RobustScaling
 from estimatorkit._inferred_findings import Feature as InferredFeature
-from estimatorkit.experiment import document, looking, vocabularies
+from estimatorkit.experiment import date_features, document, looking, vocabularies
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import Regressor, Trees
 from estimatorkit.experiment.examples import labels_of, used_columns
@@ -102,14 +102,21 @@ def examined(experiment: Experiment) -> tuple[dict[str, Any], dict[str, str]]:
             ranges = [_setting(each.wide, each) for each in made if each.wide is not None]
             result[key] += [{"indicator": each} for each in ranges if "bucketized" in each]
     derived = {each.key: {_derived(each): str(each.source)} for each in made if _derived(each)}
+    dated = {str(each.source) for each in made if _derived(each) in _DERIVED.values()}
+    given, notes = _to_infer_from(experiment, table), found.notes
+    for name in (each for each in given if each in dated):
+        parts, numbers = date_features.settings(name, given[name])
+        derived |= parts
+        for key in experiment.estimator.columns:
+            result[key] += numbers
+        notes[name] += "".join(f", {key}" for key in parts)
     if derived:
         result["derive"] = derived
     scaling = _label_scaling(experiment, table)
     if formats:
         result = {"data": {"formats": formats}, **result}
     notes = {
-        name: f"{seen[name]}: {note}" if name in seen else note
-        for name, note in found.notes.items()
+        name: f"{seen[name]}: {note}" if name in seen else note for name, note in notes.items()
     }
     return result | ({"estimator": {"label_scaling": scaling}} if scaling else {}), notes
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import estimatorkit as ek
 from estimatorkit.data.cell_formats import CellFormat
+from estimatorkit.experiment import date_parts
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.schema import Experiment
 
@@ -117,45 +118,4 @@ def _is_missing(x: Any) -> Any:
     return ek.cast(missing, ek.int64)
 
 
-ISO_DATE = r"\d{4}-\d{2}-\d{2}.*"
-_NO_DATE = "0000-00-00T00"
-
-
-def _part(start: int, length: int) -> Callable[[Any], Any]:
-    """The number in a place of ISO dates; -1 where there is no date."""
-
-    def of(text: Any) -> Any:
-        dated = ek.strings.regex_full_match(text, ISO_DATE)
-        whole = ek.where(dated, text + "T00", ek.fill(ek.shape(text), _NO_DATE))
-        number = ek.strings.to_number(ek.strings.substr(whole, start, length), ek.int64)
-        return ek.where(dated, number, -ek.ones_like(number))
-
-    return of
-
-
-_year, _month, _day, _hour = _part(0, 4), _part(5, 2), _part(8, 2), _part(11, 2)
-
-
-def _year_or_missing(text: Any) -> Any:
-    """The year as float32; NaN where there is no date."""
-    year = ek.cast(_year(text), ek.float32)
-    return ek.where(year < 0.0, ek.fill(ek.shape(year), float("nan")), year)
-
-
-def _weekday(text: Any) -> Any:
-    """Days since Monday; -1 where there is no date (Sakamoto's method)."""
-    year, month, day = _year(text), _month(text), _day(text)
-    year -= ek.cast(month < 3, ek.int64)
-    offsets = ek.constant([0, 0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4], ek.int64)
-    offset = ek.gather(offsets, ek.clip_by_value(month, 0, 12))
-    since_sunday = (year + year // 4 - year // 100 + year // 400 + offset + day) % 7
-    return ek.where(day < 0, -ek.ones_like(day), (since_sunday + 6) % 7)
-
-
-_DERIVED: dict[str, Callable[[Any], Any]] = {
-    "missing": _is_missing,
-    "year": _year_or_missing,
-    "month": _month,
-    "weekday": _weekday,
-    "hour": _hour,
-}
+_DERIVED: dict[str, Callable[[Any], Any]] = {"missing": _is_missing, **date_parts.PARTS}

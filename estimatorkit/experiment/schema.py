@@ -85,15 +85,24 @@ def _infer_of(value: Any) -> Any:
 class Derived(OneKey):
     """A feature that is computed from a column of the data, in exported models, too.
 
-    It is 1 where a value is missing, the year (a number), or the month (1 to 12), the day of the
-    week (Monday is 0) or the hour (ids; -1 if missing) of an ISO date.
+    It is 1 where a value is missing, or a part of an ISO date (see `data.formats` for others).
+    Numbers: the year, the days since 1970, the place in the year and the time of day as sine and
+    cosine, 1 at weekends. Ids, -1 if missing: the month (1 to 12), the day (1 to 31), the day of
+    the week (Monday is 0), the hour.
     """
 
     example: ClassVar[str] = "{month: sold}"
 
     missing: Text | None = None
     year: Text | None = None
+    days: Text | None = None
+    season_sin: Text | None = None
+    season_cos: Text | None = None
+    clock_sin: Text | None = None
+    clock_cos: Text | None = None
+    weekend: Text | None = None
     month: Text | None = None
+    day: Text | None = None
     weekday: Text | None = None
     hour: Text | None = None
 

@@ -1,0 +1,98 @@
+"""Parts of ISO dates in the graph: numbers, NaN where there is no date, and ids, -1 there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import estimatorkit as ek
+
+ISO_DATE = r"\d{4}-\d{2}-\d{2}.*"
+_NO_DATE = "0000-00-00T00:00"
+
+
+def _part(start: int, length: int) -> Callable[[Any], Any]:
+    """The number in a place of ISO dates; -1 where there is no date."""
+
+    def of(text: Any) -> Any:
+        dated = ek.strings.regex_full_match(text, ISO_DATE)
+        whole = ek.where(dated, text + "T00:00", ek.fill(ek.shape(text), _NO_DATE))
+        number = ek.strings.to_number(ek.strings.substr(whole, start, length), ek.int64)
+        return ek.where(dated, number, -ek.ones_like(number))
+
+    return of
+
+
+_year, _month, _day, _hour = _part(0, 4), _part(5, 2), _part(8, 2), _part(11, 2)
+_minute = _part(14, 2)
+
+
+def _number(of: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A part as float32; NaN where there is no date."""
+
+    def part(text: Any) -> Any:
+        number = ek.cast(of(text), ek.float32)
+        return ek.where(_year(text) < 0, ek.fill(ek.shape(number), float("nan")), number)
+
+    return part
+
+
+def _days_of(year: Any, month: Any, day: Any) -> Any:
+    """Days since 1970-01-01 (Hinnant's days_from_civil, for years from 0 on)."""
+    early = ek.cast(month < 3, ek.int64)
+    year, month = year - early, month - 3 + 12 * early
+    return (
+        365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719469
+    )
+
+
+def _days(text: Any) -> Any:
+    return _days_of(_year(text), _month(text), _day(text))
+
+
+def _in_year(text: Any) -> Any:
+    """The place in the year, in radians."""
+    first = ek.ones_like(_month(text))
+    passed = _days(text) - _days_of(_year(text), first, first)
+    return ek.cast(passed, ek.float32) * (2 * math.pi / 365.25)
+
+
+def _in_day(text: Any) -> Any:
+    """The time of day, in radians."""
+    return ek.cast(60 * _hour(text) + _minute(text), ek.float32) * (2 * math.pi / 1440)
+
+
+def _weekday(text: Any) -> Any:
+    """Days since Monday; -1 where there is no date (Sakamoto's method)."""
+    year, month, day = _year(text), _month(text), _day(text)
+    year -= ek.cast(month < 3, ek.int64)
+    offsets = ek.constant([0, 0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4], ek.int64)
+    offset = ek.gather(offsets, ek.clip_by_value(month, 0, 12))
+    since_sunday = (year + year // 4 - year // 100 + year // 400 + offset + day) % 7
+    return ek.where(day < 0, -ek.ones_like(day), (since_sunday + 6) % 7)
+
+
+def _weekend(text: Any) -> Any:
+    return ek.cast(_weekday(text) > 4, ek.int64)
+
+
+NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "year": _number(_year),
+    "days": _number(_days),
+    "season_sin": _number(lambda text: ek.sin(_in_year(text))),
+    "season_cos": _number(lambda text: ek.cos(_in_year(text))),
+    "clock_sin": _number(lambda text: ek.sin(_in_day(text))),
+    "clock_cos": _number(lambda text: ek.cos(_in_day(text))),
+    "weekend": _number(_weekend),
+}
+"""The parts that are numbers, by kind of `derive`."""
+
+PARTS: dict[str, Callable[[Any], Any]] = {
+    **NUMBERS,
+    "month": _month,
+    "day": _day,
+    "weekday": _weekday,
+    "hour": _hour,
+}
+"""All parts, of tensors of strings."""
