@@ -8,6 +8,7 @@ traceback unless `--traceback` is given. All imports but click are inside the co
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import functools
 import logging
@@ -221,6 +222,13 @@ def init(
     path = output or Path(f"{data.name.split('.')[0]}.yaml")
     if path.exists() and not force:
         raise click.UsageError(f"{path} exists; --force replaces it")
+    delimiter = "\t" if delimiter == r"\t" else delimiter
+    if delimiter is not None and len(delimiter) != 1:
+        raise click.UsageError(f"--delimiter {delimiter!r} is not one character (a tab: '\\t')")
+    try:
+        codecs.lookup(encoding or "utf-8")
+    except LookupError as error:
+        raise click.UsageError(f"--encoding: {error}; such as utf-8, latin-1, utf-16") from error
     given = sniffing.Given(delimiter, encoding, decimal, header)
     path.write_text(starter.starter(data, label, path, given, click.echo), encoding="utf-8")
     click.echo(f"The experiment is in {path}. Next:")

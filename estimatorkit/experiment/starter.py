@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.data.cell_looks import Look
 from estimatorkit.experiment import (
     formats as formatting,
     inferred,
@@ -161,7 +162,7 @@ def starter(
     )
 
 
-def _formats(formats: dict[str, Any], seen: dict[str, looking.Look]) -> str:
+def _formats(formats: dict[str, Any], seen: dict[str, Look]) -> str:
     """The key `formats` of the data, with what was seen."""
     if not formats:
         return ""

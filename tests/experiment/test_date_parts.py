@@ -46,7 +46,5 @@ def test_infer_makes_what_varies() -> None:
     derive, features = date_features.settings("sold", days)
     assert derive == {"sold_days": {"days": "sold"}}
     scaled = {"type": "standardize", "mean": 19725.0, "deviation": 1.41421}
-    assert features == [
-        {"numeric": {"key": "sold_days", "default": 19725.0, "normalizer": scaled}}
-    ]
+    assert features == [{"numeric": {"key": "sold_days", "default": 19725.0, "normalizer": scaled}}]
     assert date_features.settings("sold", days[-2:]) == ({}, [])

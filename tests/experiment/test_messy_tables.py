@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,10 @@ def clean(count: int = 601) -> Rows:
 # -- ways to write a cell of a column, by row
 
 
+def _as_it_is(text: str, row: int) -> str:
+    return text
+
+
 def _money(text: str, row: int) -> str:
     if not text:
         return ("unknown", "-", "n/a")[row % 3]
@@ -88,7 +94,7 @@ def _american(text: str, row: int) -> str:
 
 
 def _named(text: str, row: int) -> str:
-    return np.datetime64(text).item().strftime("%d %b %Y")
+    return date.fromisoformat(text).strftime("%d %b %Y")
 
 
 def _spelled(text: str, row: int) -> str:
@@ -114,14 +120,14 @@ CELLS: dict[str, Change] = {
     "booleans": {"active": _flag},
     "blanks": dict.fromkeys(clean(1)[0], lambda text, row: f"{text}{' ' * (row % 3)}"),
 }
-ALL = {
+ALL: Change = {
     "amount": _money,
     "rate": CELLS["percent"]["rate"],
     "day": _date,
     "active": _flag,
     "bought": _spelled,
 }
-EUROPEAN = {"amount": _euros, "rate": _comma, "weight": _comma, "day": _dotted}
+EUROPEAN: Change = {"amount": _euros, "rate": _comma, "weight": _comma, "day": _dotted}
 
 
 def text_of(rows: Rows, changes: Change, delimiter: str = ",", end: str = "\n") -> str:
@@ -132,15 +138,16 @@ def text_of(rows: Rows, changes: Change, delimiter: str = ",", end: str = "\n") 
 
     lines = [list(rows[0])]
     for row, each in enumerate(rows):
-        lines.append([changes.get(key, lambda t, _: t)(text, row) for key, text in each.items()])
+        lines.append([changes.get(key, _as_it_is)(text, row) for key, text in each.items()])
     return "".join(delimiter.join(map(cell, line)) + end for line in lines)
 
 
+def _file(changes: Change) -> bytes:
+    return text_of(clean(), changes).encode()
+
+
 FILES: dict[str, Callable[[], bytes]] = {
-    **{
-        name: (lambda changes=changes: text_of(clean(), changes).encode())
-        for name, changes in CELLS.items()
-    },
+    **{name: partial(_file, changes) for name, changes in CELLS.items()},
     "all": lambda: text_of(clean(), ALL).encode(),
     "European": lambda: text_of(clean(), EUROPEAN, ";").encode(),
     "European, all, latin-1": lambda: (
@@ -238,6 +245,10 @@ def test_init_says_what_it_assumes_and_takes_what_it_is_told() -> None:
     assert re.search(r"^  amount: numbers such as '.*\u20ac'.* -> numeric", output, re.MULTILINE)
     assert re.search(r"^  note: .* -> left out: nearly each row has another", output, re.MULTILINE)
     assert "To use what is left out, list it under features" in output
+    for option in (("--delimiter", "ab"), ("--encoding", "latin-x")):
+        assert (
+            option[0] in invoke("init", "table.csv", "--label", "bought", "--force", *option).stderr
+        )
     text = Path("table.yaml").read_text()
     assert "encoding: cp1252, delimiter: ;" in text
     # A decimal sign decides what is ambiguous, also of cells that look like numbers.
