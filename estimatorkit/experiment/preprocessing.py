@@ -23,7 +23,8 @@ Columns = dict[str, NDArray[Any]]
 
 def preprocessed(experiment: Experiment, data: Mapping[str, NDArray[Any]]) -> Columns:
     """The features of the rows of a table, `(rows, ...)`; columns that stay are not copied."""
-    formats = {key: each for key, each in experiment.formats.items() if key in data}
+    cells = data.keys() & experiment.reads.keys()  # a weight that is no feature was read before
+    formats = {key: each for key, each in experiment.formats.items() if key in cells}
     data = {**data, **{key: each.values(data[key]) for key, each in formats.items()}}
     if (
         not formats
