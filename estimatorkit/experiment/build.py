@@ -93,6 +93,8 @@ def _made(name: str, value: Any) -> Any:
         return [_made(name, each) for each in value]
     if name == "normalizer" and value is not None:
         return Normalizer(value)
+    if name == "default" and value is not None:
+        return float(value)
     return getattr(ek, value) if name == "dtype" else value
 
 

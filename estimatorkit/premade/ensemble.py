@@ -70,6 +70,7 @@ class _Ensemble(Estimator):
     """
 
     reads_once = True
+    takes_columns = "raw"
 
     def __init__(
         self,

@@ -73,6 +73,7 @@ class LinearMember(Estimator):
     """
 
     reads_once = True
+    takes_columns = "raw"
 
     def __init__(
         self,
