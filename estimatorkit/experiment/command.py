@@ -194,7 +194,16 @@ def cli() -> None:
     help="The file to write; by default named after DATA, in this folder.",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-def init(data: Path, label: str | None, output: Path | None, force: bool) -> None:
+@click.option(
+    "--time",
+    "seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="How long training may take on two cores; the estimator is chosen for it.",
+)
+def init(data: Path, label: str | None, output: Path | None, force: bool, seconds: float) -> None:
     """Write a commented experiment that predicts a column of DATA (CSV or Parquet).
 
     \b
@@ -206,7 +215,7 @@ def init(data: Path, label: str | None, output: Path | None, force: bool) -> Non
     path = output or Path(f"{data.name.split('.')[0]}.yaml")
     if path.exists() and not force:
         raise click.UsageError(f"{path} exists; --force replaces it")
-    path.write_text(starter.starter(data, label, path), encoding="utf-8")
+    path.write_text(starter.starter(data, label, path, seconds), encoding="utf-8")
     click.echo(f"The experiment is in {path}. Next:")
     click.echo(f"  {shlex.join([*program(), 'run', str(path)])}")
 
