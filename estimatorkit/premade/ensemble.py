@@ -69,7 +69,6 @@ _MANY_CLASSES_GROWTH = {"n_trees": 100}
 
 _BATCH = 1024
 _NETWORK, _TREES, _LINEAR = "network", "trees", "linear"
-MEMBERS = (_NETWORK, _TREES, _LINEAR)
 
 
 class _Ensemble(Estimator):
@@ -363,7 +362,7 @@ class EnsembleClassifier(_Ensemble):
         config: a `RunConfig`. With the same `tf_random_seed` the same rows give the same model.
         loss_reduction: as for `DNNClassifier`.
         held_out_fn: an `input_fn` of the rows by which epochs and weights are chosen, so that
-            metrics of these rows are somewhat too good; it is read once, to its end. None
+            metrics of these rows are somewhat too good; read once, as the training input. None
             (default): 15 % of the training rows.
 
     Raises:
@@ -377,7 +376,7 @@ class EnsembleClassifier(_Ensemble):
         n_classes: int = 2,
         weight_column: Any = None,
         label_vocabulary: Sequence[str] | None = None,
-        members: Sequence[str] = MEMBERS,
+        members: Sequence[str] = ("network", "trees", "linear"),
         config: RunConfig | None = None,
         loss_reduction: str = "sum_over_batch_size",
         held_out_fn: Callable[..., Any] | None = None,
@@ -422,7 +421,7 @@ class EnsembleRegressor(_Ensemble):
         model_dir: str | os.PathLike[str] | None = None,
         label_dimension: int = 1,
         weight_column: Any = None,
-        members: Sequence[str] = MEMBERS,
+        members: Sequence[str] = ("network", "trees", "linear"),
         config: RunConfig | None = None,
         loss_reduction: str = "sum_over_batch_size",
         held_out_fn: Callable[..., Any] | None = None,
