@@ -260,9 +260,7 @@ def _steps(rows: Rows) -> int:
     return -(-count * tabular.usual_epochs(count) // tabular.usual_batch_size(count))
 
 
-def _trained(
-    member: Estimator, training: Rows, held_out: Rows, hooks: Sequence[MemberHook]
-) -> str:
+def _trained(member: Estimator, training: Rows, held_out: Rows, hooks: Sequence[MemberHook]) -> str:
     """Trains a member; returns the checkpoint to use."""
     rows = len(training[1])
     if member.reads_once:

@@ -6,7 +6,6 @@ import re
 import sys
 from pathlib import Path
 
-
 import numpy as np
 import pytest
 
@@ -14,7 +13,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
     EvaluatedTraining,
     FinishedEvaluation,
 )
-from estimatorkit.experiment import epochs, runner
+from estimatorkit.experiment import runner
 from estimatorkit.experiment.epochs import EpochLines
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.report_html import write_report
@@ -51,7 +50,10 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr(epochs.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr("estimatorkit.experiment.epochs.time", self)
+
+    def monotonic(self) -> float:
+        return self.now
 
 
 def experiment(*changes: str) -> Experiment:

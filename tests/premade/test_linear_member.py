@@ -121,9 +121,7 @@ def test_export_predicts_as_the_member(regressor: LinearMember, tmp_path: Path) 
     np.testing.assert_allclose(served, predicted(regressor, rows), atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "label", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["no", "yes"]
-)
+@pytest.mark.parametrize("label", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["no", "yes"])
 def test_one_class_of_two(tmp_path: Path, label: int) -> None:
     features, _ = people()
     rows = features, np.full(ROWS, label)

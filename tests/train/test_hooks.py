@@ -770,8 +770,8 @@ class TestProgress:
     ) -> None:
         stream = Terminal()
         monkeypatch.setattr("sys.stderr", stream)
+        config = {"log_step_count_steps": 10}
         with pytest.raises(ZeroDivisionError):
-            config = {"log_step_count_steps": 10}
             counting.train(tmp_path, [Failing("after_run")], 40, config=config)
         assert stream.getvalue().endswith("\n")
 
