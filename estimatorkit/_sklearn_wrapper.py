@@ -53,6 +53,7 @@ OFFERED = (
     "label_vocabulary",
     "weight_column",
     "train_steps",
+    "held_out_fn",
     "model_dir",
     "config",
 )

@@ -294,6 +294,10 @@ class Trees(Supervised):
     }
 
 
+class Ensemble(Trees):
+    """The common arguments of ensembles, which choose epochs and weights by held-out rows."""
+
+
 class Combined(Supervised):
     """The arguments of a linear model combined with a network."""
 
@@ -444,8 +448,8 @@ ESTIMATORS = Kinds(
         ),
         "BaselineClassifier": ("estimator:BaselineClassifier", Classifier, Baseline),
         "BaselineRegressor": ("estimator:BaselineRegressor", Regressor, Baseline),
-        "EnsembleClassifier": ("estimator:EnsembleClassifier", Classifier, Trees),
-        "EnsembleRegressor": ("estimator:EnsembleRegressor", Regressor, Trees),
+        "EnsembleClassifier": ("estimator:EnsembleClassifier", Classifier, Ensemble),
+        "EnsembleRegressor": ("estimator:EnsembleRegressor", Regressor, Ensemble),
         "BoostedTreesClassifier": ("estimator:BoostedTreesClassifier", Classifier, Trees),
         "BoostedTreesRegressor": ("estimator:BoostedTreesRegressor", Regressor, Trees),
         "DeepFM": ("estimator:DeepFM", Recommender),
