@@ -141,7 +141,8 @@ class _Ensemble(Estimator):
                 "%s is of a training that did not end: all members are trained again.", folder
             )
             shutil.rmtree(folder)
-        training, held_out = self._rows(input_fn, steps or max_steps)
+        rows = read_rows(self._input(input_fn, ModeKeys.TRAIN), steps or max_steps)
+        training, held_out = self._parts(rows)
         told = [each for each in hooks if isinstance(each, MemberHook)]
         tensors: dict[str, Any] = {}
         step = 0
@@ -155,6 +156,8 @@ class _Ensemble(Estimator):
         weights, loss = self._selected(np.stack(logits, 1), held_out)
         named = dict(zip(self._make, weights.tolist(), strict=True))
         logger.info("Weights of the members: %s", named)
+        if self._held_out_fn is None:
+            tensors |= self._fitted_to_all([name for name in named if named[name]], rows)
         for each in told:
             each.after_members(named, loss)
         tensors |= {"ensemble/weights": weights, "global_step": np.int64(step)}
@@ -163,12 +166,23 @@ class _Ensemble(Estimator):
             f"model.ckpt-{step}", {name: tensors[name] for name in needed}, {}
         )
 
-    def _rows(self, input_fn: Callable[..., Any], batches: int | None) -> tuple[Rows, Rows]:
+    def _parts(self, rows: Rows) -> tuple[Rows, Rows]:
         """Rows to train on, and rows by which epochs and weights are chosen."""
-        rows = read_rows(self._input(input_fn, ModeKeys.TRAIN), batches)
         if self._held_out_fn is None:
             return _split(rows, self._config.tf_random_seed or 0)
         return rows, read_rows(self._input(self._held_out_fn, ModeKeys.EVAL), None)
+
+    def _fitted_to_all(self, names: Iterable[str], rows: Rows) -> dict[str, Any]:
+        """The values of the members that need no held-out rows, trained on all rows."""
+        tensors: dict[str, Any] = {}
+        for name in names:
+            folder = os.path.join(self.model_dir, "members", name)
+            member = self._member(name, folder)
+            if member.reads_once:
+                shutil.rmtree(folder)
+                checkpoint = _trained(member, rows, rows, ())
+                tensors |= read_checkpoint(checkpoint).tensors
+        return tensors
 
     def _trained_member(
         self, name: str, training: Rows, held_out: Rows, hooks: Sequence[MemberHook]
@@ -343,7 +357,8 @@ class EnsembleClassifier(_Ensemble):
     limit the batches that are read. It holds out 15 % of the rows, or reads those of `held_out_fn`,
     trains each member on the others (the network until 64 epochs were no better, but at most
     `tabular.usual_epochs`), and chooses weights with which the loss of the held-out rows is
-    smallest (greedy selection with replacement). Then the model is saved: there is one checkpoint,
+    smallest (greedy selection with replacement). Without `held_out_fn` the other members are then
+    trained again, on all rows. Then the model is saved: there is one checkpoint,
     training a saved model does nothing, and a training that was interrupted begins again. Hooks are
     not called, except `MemberHook`s. TensorFlow has no such estimator.
 
