@@ -38,6 +38,7 @@ class Limits:
     max_vocabulary: int
     embedding_from: int
     buckets: int
+    fill_missing: bool = True
 
 
 @dataclass(frozen=True)
@@ -225,9 +226,11 @@ class _Column:
         if whole and few and distinct[0] >= 0:
             steps = (*steps, Step("astype", ("Int64",)), *_IDS)
             return self.integers(facts, [int(each) for each in distinct], steps)
-        feature, scaled = number(self.key, self.label, steps, finite, self.limits.buckets)
+        feature, scaled = number(self.key, self.label, steps, finite, self.limits)
         features = [feature]
         outcome = f"numeric, {'scaled' if scaled else 'as it is'}"
+        if not self.limits.fill_missing:
+            return self.found(facts, f"{outcome}, missing: NaN", *features)
         if self.missing.any():
             outcome += f", missing: median {_number(np.median(finite), whole)}"
         if self.missing.mean() > MISSING_FLAG:
@@ -324,7 +327,7 @@ class _Column:
         if present.dt.year.nunique() > 1:
             key, years = self.derived("year"), np.asarray(present.dt.year, np.float64)
             steps = (*self.steps, Step("dt.year", None))
-            features.append(number(key, self.label, steps, years, self.limits.buckets)[0])
+            features.append(number(key, self.label, steps, years, self.limits)[0])
         # Months are 1 to 12, days of the week 0 (Monday) to 6.
         parts = (("month", "month", 13), ("weekday", "day_of_week", 7), ("hour", "hour", 24))
         for end, attribute, ids in parts:
@@ -365,7 +368,7 @@ class _Column:
 
 
 def number(
-    key: str, label: Any, steps: tuple[Step, ...], finite: NDArray[Any], buckets: int
+    key: str, label: Any, steps: tuple[Step, ...], finite: NDArray[Any], limits: Limits
 ) -> tuple[Feature, bool]:
     """A numeric feature, and whether it is scaled.
 
@@ -374,20 +377,18 @@ def number(
         label: the column's label in the table.
         steps: from the column to the numbers.
         finite: those that are there.
-        buckets: how many ranges the column for linear models has; 0: it is numeric.
+        limits: how many ranges the column for linear models has, and what missing ones become.
     """
     scaling = _scaling(finite)
     keywords = () if scaling is None else (("normalizer_fn", scaling),)
     dense = Call(feature_column.numeric_column, (key,), keywords)
     # Single precision has 7 digits; a time in seconds needs more until its mean is taken away.
     far = scaling is not None and abs(scaling.center) > 1e4 * scaling.scale
-    steps = (
-        *steps,
-        Step("astype", ("float64" if far else "float32",)),
-        Step("fillna", (_rounded(float(np.median(finite)), 7),)),
-    )
+    steps = (*steps, Step("astype", ("float64" if far else "float32",)))
+    if limits.fill_missing:
+        steps = (*steps, Step("fillna", (_rounded(float(np.median(finite)), 7),)))
     bases, wide = [("", dense)], dense
-    boundaries = _boundaries(finite, buckets)
+    boundaries = _boundaries(finite, limits.buckets)
     if boundaries:
         plain = Call(feature_column.numeric_column, (key,))  # ranges are of the numbers as they are
         wide = Call(

@@ -53,6 +53,7 @@ OFFERED = (
     "label_vocabulary",
     "weight_column",
     "train_steps",
+    "held_out_fn",
     "model_dir",
     "config",
 )
@@ -180,6 +181,10 @@ class Wrapper(Parameters):
     def _reads_once(self) -> bool:
         return getattr(self._maker(), "reads_once", False)
 
+    @property
+    def _takes_columns(self) -> str:
+        return getattr(self._maker(), "takes_columns", "dense")
+
     def _for(self, rows: int, name: str) -> Any:
         """A setting for so many rows."""
         given = self._setting(name)
@@ -204,12 +209,9 @@ class Wrapper(Parameters):
             keep_checkpoint_max=(self._setting("patience") or 0) + 2,
             log_step_count_steps=100 if self.verbose else None,
         )
-        linear_only = getattr(maker, "__name__", "").startswith(
-            ("BoostedTrees", "Ensemble", "Linear", "Tabular")
-        )
         offered = {
             "columns": self.columns_,
-            "feature_columns": self._wide if linear_only else self.columns_,
+            "feature_columns": self.columns_ if self._takes_columns == "dense" else self._wide,
             "linear_feature_columns": self._wide,
             "dnn_feature_columns": self.columns_,
             "weight_column": WEIGHT,
@@ -251,7 +253,9 @@ class Wrapper(Parameters):
         self._scale: Any = 1.0
         given = self.feature_columns
         if given is None and is_frame(table):
-            given = inference.infer(table, buckets=0)  # numbers as they are, as in an array
+            # Numbers as they are, as in an array.
+            fill = self._takes_columns != "raw"
+            given = inference.infer(table, buckets=0, fill_missing=fill)
         if isinstance(given, inference.InferredColumns):
             self._inferred, self.columns_, self._wide = given, given.columns, given.wide
         elif given is not None:

@@ -184,6 +184,7 @@ def infer(
     max_vocabulary: int = 100,
     embedding_from: int = 30,
     buckets: int = 10,
+    fill_missing: bool = True,
     sample_rows: int = 10_000,
 ) -> InferredColumns:
     """Proposes feature columns for a table.
@@ -214,6 +215,9 @@ def infer(
             30 by default.
         buckets: the number of ranges of bucketized columns in `wide`; 10 by default. With 0, `wide`
             has numeric columns instead.
+        fill_missing: replaces a missing number by the median, as networks and linear models need
+            it. False leaves NaN, which boosted trees, `TabularClassifier` and ensembles take as
+            what it is; there is no `<name>_missing` then. True by default.
         sample_rows: the number of rows of a CSV file to read; 10,000 by default.
 
     Returns:
@@ -237,7 +241,7 @@ def infer(
             _check_present(str(chosen), by_name, source, f"there is no {role} column")
     if label is not None and label == weight:
         raise value_error(f"column {label!r} cannot be both label and weight", received=source)
-    limits = Limits(max_vocabulary, embedding_from, buckets)
+    limits = Limits(max_vocabulary, embedding_from, buckets, fill_missing)
     taken, findings = set(by_name), list[Finding]()
     for column in frame.columns:
         if str(column) == str(weight):

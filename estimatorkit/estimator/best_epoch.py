@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
+from estimatorkit.train.hooks.hooks import SessionRunHook
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ def train_to_best(
     steps: int,
     epochs: int,
     patience: int | None,
+    hooks: Sequence[SessionRunHook] = (),
+    after_epoch: Callable[[int, Mapping[str, float]], None] | None = None,
 ) -> BestEpoch:
     """Trains epoch by epoch, and keeps the checkpoint with the smallest evaluation loss.
 
@@ -44,14 +47,18 @@ def train_to_best(
         epochs: how many parts the training has.
         patience: the number of epochs without a smaller loss after which the training ends; None:
             it does not end early.
+        hooks: those of the training of each epoch.
+        after_epoch: gets the number of each epoch, from 1, and its metrics.
     """
     monitor = MetricMonitor("loss", "min")  # to which NaN is worse than any number
     history: list[dict[str, float]] = []
     best, found, checkpoint = math.nan, 0, ""
     for number in range(1, epochs + 1):
-        estimator.train(input_fn, max_steps=math.ceil(steps * number / epochs))
+        estimator.train(input_fn, hooks, max_steps=math.ceil(steps * number / epochs))
         metrics = estimator.evaluate(held_out_fn)
         history.append({key: float(value) for key, value in metrics.items()})
+        if after_epoch is not None:
+            after_epoch(number, history[-1])
         loss = history[-1].get("average_loss", history[-1]["loss"])
         if number == 1 or monitor.is_better(loss, best):
             best, found, checkpoint = loss, number, str(estimator.latest_checkpoint())

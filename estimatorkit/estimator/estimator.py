@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import NDArray
 
@@ -89,6 +89,10 @@ class Estimator:
 
     reads_once: ClassVar[bool] = False
     """Whether `train` reads its input once, so that epochs say nothing. Not in TensorFlow."""
+
+    takes_columns: ClassVar[Literal["dense", "ids", "raw"]] = "dense"
+    """The feature columns that suit it: dense ones; ids, into which numbers are divided, for linear
+    models; or ids and the numbers as they are, NaN where one is missing. Not in TensorFlow."""
 
     def __init__(
         self,

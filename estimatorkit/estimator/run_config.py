@@ -74,7 +74,8 @@ class RunConfig:
             `device_filters`.
         keep_checkpoint_max: how many recent checkpoints to keep; 0 or None keeps all.
         keep_checkpoint_every_n_hours: additionally keep one checkpoint per this many hours.
-        log_step_count_steps: steps between log lines; None for none.
+        log_step_count_steps: steps between log lines, in place of which a terminal shows a bar;
+            None for neither.
         train_distribute, eval_distribute: a `distribute.Strategy` for training, for evaluation.
         session_creation_timeout_secs: how long the processes of a cluster wait for each other.
         experimental_distribute: a `contrib.distribute.DistributeConfig` with both strategies.

@@ -303,10 +303,12 @@ class Training:
     def _reports(self, steps: int | None, max_steps: int | None) -> list[SessionRunHook]:
         """The logging and summary hooks."""
         reports: list[SessionRunHook] = []
-        if terminal():
-            reports.append(ProgressHook(steps, max_steps))
-        elif self._config.log_step_count_steps:
-            reports.append(LossLogHook(self._config.log_step_count_steps))
+        if self._config.log_step_count_steps:
+            reports.append(
+                ProgressHook(steps, max_steps)
+                if terminal()
+                else LossLogHook(self._config.log_step_count_steps)
+            )
         if self._has_others:
             reports.append(_ClusterHook(self._cluster, self._config.stuck_secs))
         if self._config.save_summary_steps and self._is_chief:

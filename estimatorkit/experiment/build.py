@@ -17,7 +17,14 @@ import estimatorkit as ek
 from estimatorkit.estimator.extenders import with_mixed_precision
 from estimatorkit.estimator.serving.example_requests import EXAMPLE_ROWS
 from estimatorkit.experiment import columns as kinds, inputs, preprocessing, scores
-from estimatorkit.experiment.estimators import LabelScaling, Mixture, Schedule, WarmStart
+from estimatorkit.experiment.estimators import (
+    Ensemble,
+    LabelScaling,
+    Mixture,
+    Schedule,
+    Trees,
+    WarmStart,
+)
 from estimatorkit.experiment.examples import CLASS_WEIGHT, example_rows
 from estimatorkit.experiment.schema import EarlyStopping, Experiment, ExportBest
 from estimatorkit.experiment.sections import Model, leaves
@@ -93,6 +100,8 @@ def _made(name: str, value: Any) -> Any:
         return [_made(name, each) for each in value]
     if name == "normalizer" and value is not None:
         return Normalizer(value)
+    if name == "default" and value is not None:
+        return float(value)
     return getattr(ek, value) if name == "dtype" else value
 
 
@@ -184,12 +193,17 @@ def _intervals(experiment: Experiment, rows: int) -> dict[str, int]:
     return {"save_checkpoints_steps": number, "save_summary_steps": summaries}
 
 
-def estimator(experiment: Experiment, rows: int | None = None) -> Any:
+def estimator(
+    experiment: Experiment,
+    rows: int | None = None,
+    held_out_fn: Callable[[], Any] | None = None,
+) -> Any:
     """The premade estimator.
 
     Args:
         experiment: with its columns listed (`inferred.resolve`).
         rows: the number of training rows, if it is to be trained.
+        held_out_fn: an ensemble's.
     """
     given = {}
     end = 1 if rows is None else experiment.train.last_step(rows)
@@ -208,6 +222,8 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
         given["train_steps"] = given["train_steps"] or end
     if experiment.train.class_weights is not None:
         given["weight_column"] = CLASS_WEIGHT
+    if isinstance(experiment.estimator, Ensemble):
+        given["held_out_fn"] = held_out_fn
     if experiment.estimator.type == "KMeans":
         given["seed"] = experiment.seed
     if experiment.estimator.takes_sequences:
@@ -369,6 +385,8 @@ def hooks(experiment: Experiment) -> list[Any]:
             for key, each in leaves(experiment.model_dump(mode="json"))
         }
         found.append(_TRACKERS[name](experiment.name, settings, experiment.run.save_summary_steps))
+    if isinstance(experiment.estimator, Trees):
+        return found  # there is one evaluation
     stopping: EarlyStopping | None = experiment.train.early_stopping
     selection = experiment.selection
     if stopping is not None:

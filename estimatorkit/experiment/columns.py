@@ -38,7 +38,7 @@ class Read:
     Attributes:
         key: its name.
         dtype: 'float32' and so on, 'string', or 'any': the type of other readers, or else text.
-        default: replaces missing numbers; None makes them an error.
+        default: replaces missing numbers; NaN leaves them, None makes them an error.
     """
 
     key: str
@@ -148,6 +148,12 @@ NORMALIZERS = Kinds(
 # -- numbers
 
 
+_Default = Annotated[
+    Annotated[Number, Tag("a number")] | Annotated[Literal["nan"], Tag("nan")],
+    Discriminator(lambda value: "nan" if isinstance(value, str) else "a number"),
+]
+
+
 class Numeric(ColumnArguments):
     """Numbers as they are, or normalized (`numeric_column`)."""
 
@@ -156,8 +162,11 @@ class Numeric(ColumnArguments):
     gives_numbers = True
 
     default: Annotated[
-        Number | None,
-        Field(description="the value where the data has none; null: that is an error"),
+        _Default | None,
+        Field(
+            description="the value where the data has none; nan: the estimator takes missing"
+            " numbers; null: that is an error"
+        ),
     ] = None
     dtype: Literal["float32", "float64", "int32", "int64"] = "float32"
     shape: Annotated[
@@ -171,7 +180,7 @@ class Numeric(ColumnArguments):
     @property
     def read(self) -> tuple[str, float | None]:
         """As it is."""
-        return self.dtype, self.default
+        return self.dtype, None if self.default is None else float(self.default)
 
 
 NumericOrKey = Annotated[

@@ -201,6 +201,15 @@ def cli() -> None:
 @click.option(
     "--header/--no-header", default=None, help="Whether the first line holds the columns' names."
 )
+@click.option(
+    "--time",
+    "seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="How long training may take on two cores; the estimator is chosen for it.",
+)
 def init(
     data: Path,
     label: str | None,
@@ -210,6 +219,7 @@ def init(
     encoding: str | None,
     decimal: str | None,
     header: bool | None,
+    seconds: float,
 ) -> None:
     """Write a commented experiment that predicts a column of DATA (CSV or Parquet).
 
@@ -230,7 +240,8 @@ def init(
     except LookupError as error:
         raise click.UsageError(f"--encoding: {error}; such as utf-8, latin-1, utf-16") from error
     given = sniffing.Given(delimiter, encoding, decimal, header)
-    path.write_text(starter.starter(data, label, path, given, click.echo), encoding="utf-8")
+    written = starter.starter(data, label, path, seconds, given, click.echo)
+    path.write_text(written, encoding="utf-8")
     click.echo(f"The experiment is in {path}. Next:")
     click.echo(f"  {shlex.join([*program(), 'run', str(path)])}")
 
@@ -245,6 +256,8 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
     Example:
       estimatorkit run people.yaml train.steps=200
     """
+    from estimatorkit.experiment.estimators import Trees
+
     experiment = invocation.load()
     trained = train_experiment(experiment, choice)
     show_metrics(experiment, trained.metrics, trained)
@@ -258,7 +271,7 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
     for each in experiment.export:
         click.echo(f"  {shlex.join([*program(), 'serve'])} {folder}/export/{each.name}")
     click.echo(f"  tensorboard --logdir {folder}")
-    if experiment.train.steps is not None:
+    if experiment.train.steps is not None and not isinstance(experiment.estimator, Trees):
         click.echo(
             f"Running it again trains {experiment.train.steps} steps more;"
             f" to start over: rm -r {folder}"
@@ -445,6 +458,7 @@ def report_(
 def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     """Announces the training and runs it; `choice`: see `earlier_run.reconcile`."""
     from estimatorkit.experiment import earlier_run, runner, tables
+    from estimatorkit.experiment.estimators import Trees
 
     kept = earlier_run.reconcile(experiment, choice or "ask")
     if kept is not None:
@@ -453,10 +467,11 @@ def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     length = f"{settings.steps} steps" if settings.steps else f"up to step {settings.max_steps}"
     if settings.epochs is not None:
         length = f"{settings.epochs:g} epochs"
+    length += f", batches of {settings.batch_size}"
+    if isinstance(experiment.estimator, Trees):
+        length = "read once"
     source = tables.source_name(experiment.data.train)
-    click.echo(
-        f"Training {experiment.name} on {source}: {length}, batches of {settings.batch_size}"
-    )
+    click.echo(f"Training {experiment.name} on {source}: {length}")
     return runner.train(experiment, _tell)
 
 
@@ -475,16 +490,28 @@ def show_metrics(
     """Prints metrics; after training, also the checkpoint's name and a baseline's scores."""
     from estimatorkit.experiment import report, tables
 
-    selection, found = experiment.selection, ""
-    if selection is not None and trained is not None:
-        found = f" at the best {selection.metric} (the training ended at step {trained.last_step})"
     for name, values in metrics.items():
+        found = "" if trained is None else _chosen_by(experiment, name, trained)
         click.echo(f"Evaluation on {tables.evaluation_source(experiment, name)}{found}:")
         for line in report.metrics_lines(values):
             click.echo(line)
         if trained is not None:
             for line in report.baseline_lines(values, trained.baselines.get(name, {})):
                 click.echo(line)
+
+
+def _chosen_by(experiment: Experiment, name: str, trained: Trained) -> str:
+    """How the model was chosen that an evaluation is of."""
+    from estimatorkit.experiment import tables
+    from estimatorkit.experiment.estimators import Ensemble, Trees
+
+    selection, kind = experiment.selection, experiment.estimator
+    if selection is None:
+        return ""
+    if not isinstance(kind, Trees):
+        return f" at the best {selection.metric} (the training ended at step {trained.last_step})"
+    chose = isinstance(kind, Ensemble) and name == (selection.evaluation or tables.MAIN)
+    return " (by these rows, epochs and weights of the members were chosen)" if chose else ""
 
 
 def _predict_samples(experiment: Experiment) -> Path | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,16 @@ from estimatorkit.experiment import tables
 from estimatorkit.experiment.estimators import Trees
 from estimatorkit.experiment.report import number
 from estimatorkit.experiment.schema import Experiment
+from estimatorkit.premade.member_hook import MemberEpoch, MemberHook
 from estimatorkit.train.hooks.hooks import FinishedSteps
 
 _SHOWN = ("accuracy", "auc", "rmse", "r2")
 """Metrics that are shown beside the loss and the one that selects the best checkpoint."""
 
 
-class EpochLines(EvaluationHook):
-    """Reports after each evaluation: epoch, losses and metrics, speed, and remaining time.
+class EpochLines(EvaluationHook, MemberHook):
+    """Reports after each evaluation: epoch, losses and metrics, speed, and remaining time; and of
+    the members of an ensemble.
 
     Args:
         experiment: the experiment.
@@ -38,24 +40,26 @@ class EpochLines(EvaluationHook):
         self, experiment: Experiment, rows: int, last_step: int, tell: Callable[[str], None]
     ) -> None:
         self._reads_once = isinstance(experiment.estimator, Trees)
-        self._steps_an_epoch = last_step if self._reads_once else rows / experiment.train.batch_size
+        self._rows = rows
         self._batch_size = experiment.train.batch_size
+        self._by_epoch = experiment.evaluate.rhythm[1] == "epoch"
         selection = experiment.selection
         selected = () if selection is None else (selection.metric,)
         self._metrics = dict.fromkeys(["loss", *selected, *_SHOWN])
         self._last_step = last_step
+        self._epochs = experiment.train.epochs or last_step * self._batch_size / rows
         self._tell = tell
         self._losses: list[NDArray[Any]] = []
-        self._first_step = self._step = 0
-        self._started_at = 0.0
+        self._step = 0
+        self._pace = _Pace(0)
 
     def before_training(self, training: EvaluatedTraining) -> None:
         """Records where the training begins."""
-        self._first_step = self._step = training.start_step
+        self._step = training.start_step
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Starts the clock."""
-        self._started_at = time.monotonic()
+        self._pace = _Pace(self._step * self._batch_size)
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Collects losses."""
@@ -66,18 +70,72 @@ class EpochLines(EvaluationHook):
         """Reports, unless the evaluation is of another set or no step was trained before."""
         if evaluation.label != tables.MAIN or not self._losses:
             return
-        epoch, last = (each / self._steps_an_epoch for each in (self._step, self._last_step))
-        parts = [f"epoch {round(epoch, 1):g}/{round(last, 1):g}"]
-        if not self._reads_once:  # else steps have no loss to speak of
-            parts.append(f"loss {number(np.concatenate(self._losses).mean())}")
-        for name in self._metrics:
-            if name in evaluation.metrics:
-                shown = "evaluation loss" if name == "loss" else name
-                parts.append(f"{shown} {number(float(evaluation.metrics[name]))}")
-        speed = (self._step - self._first_step) / (time.monotonic() - self._started_at)
-        parts.append(f"{speed * self._batch_size:,.0f} examples/s")
-        left = (self._last_step - self._step) / speed
-        if left > 0:
-            parts.append(f"{left:.0f} s left" if left < 90 else f"{left / 60:.0f} min left")
-        self._tell("  ".join(parts))
+        loss = float(np.concatenate(self._losses).mean())
         self._losses.clear()
+        measured = self._measured(evaluation.metrics)
+        done, last = (each * self._batch_size for each in (self._step, self._last_step))
+        if self._reads_once:  # neither epochs nor losses of steps say anything
+            self._tell("  ".join([*measured, *self._pace.parts(done, done)]))
+            return
+        epoch = self._epochs
+        if self._step < self._last_step:
+            epoch = min(epoch, round(done / self._rows, 0 if self._by_epoch else 1))
+        shown = f"epoch {epoch:g}/{round(self._epochs, 1):g}"
+        parts = [f"loss {number(loss)}", *measured, *self._pace.parts(done, last)]
+        self._tell("  ".join([shown, *parts]))
+
+    def before_member(self, name: str, rows: int, epochs: int | None) -> None:
+        """Says what is trained now."""
+        length = f", at most {epochs} epochs" if epochs is not None else ""
+        self._tell(f"{name}: training on {rows:,} rows{length}")
+        self._pace = _Pace(0)
+
+    def after_epoch(self, epoch: MemberEpoch) -> None:
+        """Reports, as after an evaluation."""
+        parts = [f"epoch {epoch.number}/{epoch.epochs}", f"loss {number(epoch.loss)}"]
+        parts += self._measured(epoch.metrics, "validation")
+        done, last = (each * epoch.rows for each in (epoch.number, epoch.epochs))
+        self._tell("  ".join([*parts, *self._pace.parts(done, last)]))
+
+    def after_member(self, name: str, loss: float, seconds: float) -> None:
+        """Says how good it is."""
+        self._tell(f"{name}: validation loss {number(loss)} after {seconds:.1f} s")
+
+    def after_members(self, weights: Mapping[str, float], loss: float) -> None:
+        """Says what each counts for."""
+        shown = ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
+        self._tell(f"weights: {shown}; validation loss {number(loss)}")
+
+    def _measured(self, metrics: Mapping[str, Any], of: str = "evaluation") -> list[str]:
+        """The loss and metrics of an evaluation."""
+        return [
+            f"{f'{of} loss' if name == 'loss' else name} {number(float(metrics[name]))}"
+            for name in self._metrics
+            if name in metrics
+        ]
+
+
+class _Pace:
+    """How fast a training is: at first since its start, which includes the compilation, and then
+    since the first time that this was asked.
+
+    Args:
+        done: how many examples were trained before.
+    """
+
+    def __init__(self, done: float) -> None:
+        self._since = done, time.monotonic()
+        self._is_known = False
+
+    def parts(self, done: float, last: float) -> list[str]:
+        """The speed, and the time until `last` examples are done where the speed is known."""
+        begun, at = self._since
+        now = time.monotonic()
+        speed = (done - begun) / (now - at)
+        found = [f"{speed:,.0f} examples/s"]
+        if self._is_known and done < last:
+            left = (last - done) / speed
+            found.append(f"{left:.0f} s left" if left < 90 else f"{left / 60:.0f} min left")
+        if not self._is_known:
+            self._is_known, self._since = True, (done, now)
+        return found

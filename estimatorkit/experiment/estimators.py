@@ -150,11 +150,11 @@ WarmStartFrom = Annotated[
 
 class EstimatorArguments(Arguments):
     """The base class; `columns` maps the experiment's keys of feature columns to the argument that
-    takes them and whether they must be numeric; those in `optional_columns` may be left out.
-    `takes_sequences`: whether the key `sequences` is needed; else it is an error.
+    takes them and the kind of columns (see `Estimator.takes_columns`); those in `optional_columns`
+    may be left out. `takes_sequences`: whether the key `sequences` is needed; else it is an error.
     """
 
-    columns: ClassVar[dict[str, tuple[str, bool]]] = {}
+    columns: ClassVar[dict[str, tuple[str, Literal["dense", "ids", "raw"]]]] = {}
     optional_columns: ClassVar[tuple[str, ...]] = ()
     takes_sequences: ClassVar[bool] = False
     renamed = {  # noqa: RUF012
@@ -241,7 +241,7 @@ class Regressor(Supervised):
 class Network(Supervised):
     """The common arguments of fully connected networks."""
 
-    columns = {"features": ("feature_columns", True)}  # noqa: RUF012
+    columns = {"features": ("feature_columns", "dense")}  # noqa: RUF012
 
     activation: Activation = "relu"
 
@@ -249,7 +249,7 @@ class Network(Supervised):
 class Tabular(Supervised):
     """The common arguments of networks for tables."""
 
-    columns = {"features": ("feature_columns", True)}  # noqa: RUF012
+    columns = {"features": ("feature_columns", "raw")}  # noqa: RUF012
 
     train_steps: Annotated[
         Count | None,
@@ -260,7 +260,7 @@ class Tabular(Supervised):
 class Linear(Supervised):
     """The common arguments of linear models."""
 
-    columns = {"features": ("feature_columns", False)}  # noqa: RUF012
+    columns = {"features": ("feature_columns", "ids")}  # noqa: RUF012
 
 
 _UNUSED = (
@@ -278,7 +278,7 @@ _UNUSED = (
 class Trees(Supervised):
     """The common arguments of models with boosted trees, which read the training set once."""
 
-    columns = {"features": ("feature_columns", False)}  # noqa: RUF012
+    columns = {"features": ("feature_columns", "raw")}  # noqa: RUF012
     types = EstimatorArguments.types | {
         "n_trees": Count,
         "max_depth": Count,
@@ -294,12 +294,16 @@ class Trees(Supervised):
     }
 
 
+class Ensemble(Trees):
+    """The common arguments of ensembles, which choose epochs and weights by held-out rows."""
+
+
 class Combined(Supervised):
     """The arguments of a linear model combined with a network."""
 
     columns = {  # noqa: RUF012
-        "linear_features": ("linear_feature_columns", False),
-        "dnn_features": ("dnn_feature_columns", True),
+        "linear_features": ("linear_feature_columns", "ids"),
+        "dnn_features": ("dnn_feature_columns", "dense"),
     }
 
     dnn_hidden_units: Annotated[
@@ -312,8 +316,8 @@ class Recommender(Classifier, Network):
     """The common arguments of click-through models: embeddings in `features` are fields."""
 
     columns = {  # noqa: RUF012
-        "features": ("feature_columns", True),
-        "linear_features": ("linear_feature_columns", False),
+        "features": ("feature_columns", "dense"),
+        "linear_features": ("linear_feature_columns", "ids"),
     }
     optional_columns = ("linear_features",)
 
@@ -390,7 +394,7 @@ class ESMM(MultiTask):
 
 
 class _KMeans(EstimatorArguments):
-    columns = {"features": ("feature_columns", True)}  # noqa: RUF012
+    columns = {"features": ("feature_columns", "dense")}  # noqa: RUF012
 
     initial_clusters: Literal["random", "kmeans_plus_plus"] = "random"
     distance_metric: Literal["squared_euclidean", "cosine"] = "squared_euclidean"
@@ -400,8 +404,8 @@ class TwoTower(Weighted):
     """A network for users and one for items; there are no labels: rows are pairs of both."""
 
     columns = {  # noqa: RUF012
-        "user_features": ("user_feature_columns", True),
-        "item_features": ("item_feature_columns", True),
+        "user_features": ("user_feature_columns", "dense"),
+        "item_features": ("item_feature_columns", "dense"),
     }
 
     activation: Activation = "relu"
@@ -444,8 +448,8 @@ ESTIMATORS = Kinds(
         ),
         "BaselineClassifier": ("estimator:BaselineClassifier", Classifier, Baseline),
         "BaselineRegressor": ("estimator:BaselineRegressor", Regressor, Baseline),
-        "EnsembleClassifier": ("estimator:EnsembleClassifier", Classifier, Trees),
-        "EnsembleRegressor": ("estimator:EnsembleRegressor", Regressor, Trees),
+        "EnsembleClassifier": ("estimator:EnsembleClassifier", Classifier, Ensemble),
+        "EnsembleRegressor": ("estimator:EnsembleRegressor", Regressor, Ensemble),
         "BoostedTreesClassifier": ("estimator:BoostedTreesClassifier", Classifier, Trees),
         "BoostedTreesRegressor": ("estimator:BoostedTreesRegressor", Regressor, Trees),
         "DeepFM": ("estimator:DeepFM", Recommender),

@@ -87,18 +87,18 @@ def examined(experiment: Experiment) -> tuple[dict[str, Any], dict[str, str]]:
     chosen = experiment.infer
     assert chosen is not None  # noqa: S101 (callers ask)
     options = {key: value for key, value in chosen if key not in ("without", "buckets_in_network")}
-    if isinstance(experiment.estimator, Trees):
-        options["buckets"] = 0  # trees split numbers where it is best
+    if all(kind == "raw" for _, kind in experiment.estimator.columns.values()):
+        options |= {"buckets": 0, "fill_missing": False}
     try:
         found = infer(_to_infer_from(experiment, table), **options)
     except ValueError as error:
         raise DataError(f"{source_name(experiment.data.train)}: {error}") from error
     made = [feature for finding in found.findings for feature in finding.features]
     result: dict[str, Any] = {}
-    for key, (_, of_numbers) in experiment.estimator.columns.items():
-        calls = [(each, each.deep if of_numbers else each.wide) for each in made]
+    for key, (_, kind) in experiment.estimator.columns.items():
+        calls = [(each, each.deep if kind == "dense" else each.wide) for each in made]
         result[key] = [_setting(call, each) for each, call in calls if call is not None]
-        if of_numbers and chosen.buckets_in_network:
+        if kind == "dense" and chosen.buckets_in_network:
             ranges = [_setting(each.wide, each) for each in made if each.wide is not None]
             result[key] += [{"indicator": each} for each in ranges if "bucketized" in each]
     derived = {each.key: {_derived(each): str(each.source)} for each in made if _derived(each)}
@@ -177,8 +177,8 @@ def _numeric(call: Call, feature: InferredFeature) -> dict[str, Any]:
     found: dict[str, Any] = {"key": call.arguments[0]}
     steps = {step.path: step.arguments for step in feature.steps}
     (filler,) = steps.get("fillna") or (None,)
-    if _derived(feature) != "missing" and isinstance(filler, float):
-        found["default"] = filler
+    if _derived(feature) != "missing":
+        found["default"] = filler if isinstance(filler, float) else "nan"
     if steps.get("astype") == ("float64",):
         found["dtype"] = "float64"
     scaling = dict(call.keywords).get("normalizer_fn")

@@ -165,7 +165,11 @@ def write_report(
                 hint="make it with the model_dir, as for training",
             )
         sections += _evaluation_sections(estimator, input_fn, class_names, importance, seed)
-    sections[1:1] = _curve_sections(model_dir)
+    curves = [_curve_section(model_dir, "Learning curves")]
+    for folder in sorted(Path(model_dir).glob("members/*/")):  # of an ensemble
+        section = _curve_section(str(folder), f"Learning curves: {folder.name}")
+        curves += [section] if "<img" in section.content else []
+    sections[1:1] = curves
     if isinstance(estimator, Estimator) and estimator.latest_checkpoint() is not None:
         sections += _weight_sections(estimator)
     sections += _search_sections(model_dir)
@@ -255,7 +259,7 @@ def number_text(value: Any) -> str:
 # -- content of the folder
 
 
-def _curve_sections(model_dir: str) -> list[Section]:
+def _curve_section(model_dir: str, title: str) -> Section:
     shown: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
     folders = {"train": model_dir}
     for folder in sorted(Path(model_dir).glob("eval*")):
@@ -270,16 +274,16 @@ def _curve_sections(model_dir: str) -> list[Section]:
                 [value for _, value in points],
             )
     if not shown:
-        return [Section("Learning curves", '<p class="note">No metrics were recorded.</p>')]
+        return Section(title, '<p class="note">No metrics were recorded.</p>')
     order = sorted(shown, key=lambda metric: ("loss" not in metric, metric))
     changing = [metric for metric in order if any(map(_changes, shown[metric].values()))]
     drawn = {metric: shown[metric] for metric in changing[:_MAX_PLOTS]}
     left_out = ", ".join(metric for metric in order if metric not in drawn)
     note = f'<p class="note">Not drawn: {escape(left_out)}.</p>' if left_out else ""
     if not drawn:
-        return [Section("Learning curves", note)]
+        return Section(title, note)
     figure = picture(plots.curves(drawn), f"By global step: {', '.join(drawn)}.")
-    return [Section("Learning curves", figure + note)]
+    return Section(title, figure + note)
 
 
 def _changes(points: tuple[list[float], list[float]]) -> bool:

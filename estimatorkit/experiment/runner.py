@@ -67,7 +67,8 @@ def train(
 ) -> Trained:
     """Trains, evaluates and exports.
 
-    Evaluations save checkpoints. With a `selection`, the best of them is the model at the end.
+    Evaluations save checkpoints. With a `selection`, the best of them is the model at the end, and
+    an ensemble chooses epochs and weights by the rows of that evaluation.
 
     Args:
         tell: gets lines to be shown, such as the columns that `infer` chooses.
@@ -87,7 +88,6 @@ def train(
         return dataset.repeat().batch(settings.batch_size)
 
     rows = trained.count()
-    estimator = build.estimator(experiment, rows)
     exporters = build.exporters(experiment)
     selection = experiment.selection
     selected = (selection and selection.evaluation) or MAIN
@@ -98,6 +98,8 @@ def train(
         if trained.labels is not None and evaluated.labels is not None:
             weights = evaluated.sample[0].get(experiment.weight_column)
             baselines[name] = scores.baseline(experiment, trained.labels, evaluated.labels, weights)
+    held_out = None if selection is None else input_fns[selected]
+    estimator = build.estimator(experiment, rows, held_out)
     specs = [
         ek.estimator.EvalSpec(
             input_fns[name],

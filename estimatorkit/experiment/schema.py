@@ -63,7 +63,7 @@ class Infer(Arguments):
     """Feature columns inferred from the training data (`feature_columns.infer`)."""
 
     place = "feature_columns:infer"
-    types = {"label": None, "weight": None}  # noqa: RUF012
+    types = {"fill_missing": None, "label": None, "weight": None}  # noqa: RUF012
 
     without: Annotated[
         tuple[Text, ...],
@@ -493,7 +493,7 @@ class Experiment(Model):
                     expected=f"at least one feature column, {key}: [numeric: SepalLength]",
                     hint="infer: true proposes columns from the training data.",
                 )
-            wanted = "gives_numbers" if taken.get(key, ("", False))[1] else None
+            wanted = "gives_numbers" if taken.get(key, ("", ""))[1] == "dense" else None
             for place, feature in enumerate(features):
                 if wanted and not feature.arguments.gives_numbers:
                     raise wrong(

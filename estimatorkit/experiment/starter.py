@@ -12,6 +12,7 @@ import numpy as np
 
 from estimatorkit.data.cell_looks import Look
 from estimatorkit.experiment import (
+    defaults,
     formats as formatting,
     inferred,
     looking,
@@ -23,7 +24,6 @@ from estimatorkit.experiment.document import dump, suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.examples import text
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.premade import tabular
 
 _MOST_CLASSES = 20
 """Integer labels of more values are numbers to predict."""
@@ -49,27 +49,19 @@ data:
 {missing}{formats}
 infer: true                 # these columns, chosen from the data; or paste and change them
 {columns}
+# {why}
 estimator:
 {estimator}
-  # type: {ensemble}  # with boosted trees: better on many tables; one evaluation
-  # hidden_units: [128, 128, 128]
-  # members: 4              # networks whose predictions are averaged
-  # dropout: 0.15
-
+{more}
 train:
-  batch_size: {batch_size}
-  epochs: {epochs}
-  early_stopping: {{metric: {metric}, patience: 64}}   # evaluations, one an epoch
+{train}
 
-# evaluate: {{training: true}}  # the training rows, too: curves of both show overfitting
+# evaluate: {{training: true}}  # the training rows, too: overfitting shows
 
 export: [best]              # the best of the evaluated models
 
 tune:                       # what estimatorkit tune {config} searches
-  estimator.hidden_units: {{choice: [[64, 64], [128, 128, 128], [256, 256, 256]]}}
-  estimator.learning_rate: {{log_uniform: [0.005, 0.2]}}
-  estimator.weight_decay: {{log_uniform: [0.005, 0.5]}}
-  estimator.dropout: {{choice: [0.0, 0.15, 0.3]}}
+{tune}
 """
 
 
@@ -77,6 +69,7 @@ def starter(
     path: Path,
     label: str | None,
     config: Path,
+    seconds: float = 60.0,
     given: sniffing.Given = sniffing.NOTHING,
     tell: Callable[[str], None] = lambda line: None,
 ) -> str:
@@ -86,6 +79,7 @@ def starter(
         path: a CSV or Parquet file.
         label: the column to predict.
         config: where the text will be.
+        seconds: how long the training may take on two cores; see `defaults.chosen`.
         given: what is known of how the file is written.
         tell: gets lines on what is assumed of the file, and on each column.
 
@@ -111,13 +105,16 @@ def starter(
     formats = {name: formatting.setting(each.format) for name, each in seen.items()}
     labels = seen[label].format.values(table[label]) if label in seen else table[label]
     kind, arguments, metric = _task(labels)
+    rows = round(tables.row_count(table) * (1 - _HOLDOUT))
+    classes = arguments.get("n_classes", 2) if kind == "Classifier" else 0
+    chosen = defaults.chosen(rows, len(table) - 1, classes, seconds)
     absent = int(tables.missing(labels).sum())
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.name.split(".")[0]).strip("-._") or "model"
     described = {"parquet" if path.suffix in (".parquet", ".pq") else "csv": path.name}
     if path.parent.resolve() != config.parent.resolve():
         described = {next(iter(described)): str(path.resolve())}
     described |= written
-    estimator = {"type": kind, **arguments}
+    estimator = {"type": f"{chosen.name}{kind}", **arguments}
     data = {"train": described, "holdout": _HOLDOUT, "label": label, "missing_labels": "skip"}
     data["formats"] = formats or None
     experiment = Experiment.model_validate(
@@ -130,8 +127,8 @@ def starter(
         },
         context={"folder": config.parent.resolve()},
     )
-    settings, notes = inferred.examined(experiment)
-    chosen = dump(settings)
+    inferred_settings, notes = inferred.examined(experiment)
+    columns = dump(inferred_settings)
     notes = {
         name: f"{seen[name]}: {note}" if name in seen else note for name, note in notes.items()
     }
@@ -143,7 +140,7 @@ def starter(
     for line in looking.note_lines(notes):
         tell(line)
     skipped = f"  missing_labels: skip      # {absent:,} rows have no {label}\n" if absent else ""
-    rows = round(tables.row_count(table) * (1 - _HOLDOUT))
+    settings = chosen.sections(rows, metric)
     return _TEMPLATE.format(
         label=dump(label, flow=True),
         file=path.name,
@@ -152,13 +149,11 @@ def starter(
         source=f"{{{', '.join(_lines(described))}}}",
         missing=skipped,
         formats=_formats(formats, seen),
-        columns=textwrap.indent(chosen, "# ", lambda line: True),
+        columns=textwrap.indent(columns, "# ", lambda line: True),
+        why=chosen.why,
         estimator=textwrap.indent("\n".join(_lines(estimator)), "  "),
-        batch_size=tabular.usual_batch_size(rows),
-        epochs=tabular.usual_epochs(rows),
-        ensemble=kind.replace("Tabular", "Ensemble"),
         holdout=_HOLDOUT,
-        metric=metric,
+        **{key: textwrap.indent(text, "  ") for key, text in settings.items()},
     )
 
 
@@ -183,19 +178,19 @@ def _lines(settings: dict[str, Any]) -> list[str]:
 
 
 def _task(column: Any) -> tuple[str, dict[str, Any], str]:
-    """The estimator of a label, its arguments, and the metric to stop by."""
+    """What a label asks for, the estimator's arguments, and the metric to choose by."""
     present = column[~tables.missing(column)]
     if column.dtype.kind in "OUSb":
         words = sorted({text(each) for each in present})
         given: dict[str, Any] = {"label_vocabulary": words}
         if len(words) != 2:
             given = {"n_classes": len(words), **given}
-        return "TabularClassifier", given, _metric(len(words))
+        return "Classifier", given, _metric(len(words))
     values = np.unique(present)
     whole = bool((values == np.floor(values)).all())
     if whole and len(values) <= _MOST_CLASSES and values.tolist() == [*range(len(values))]:
-        return "TabularClassifier", {"n_classes": len(values)}, _metric(len(values))
-    return "TabularRegressor", {}, "rmse"
+        return "Classifier", {"n_classes": len(values)}, _metric(len(values))
+    return "Regressor", {}, "rmse"
 
 
 def _metric(classes: int) -> str:

@@ -52,6 +52,7 @@ class _BoostedTrees(Estimator):
 
     _version: ClassVar[Version] = 2
     reads_once = True
+    takes_columns = "raw"
 
     def __init__(
         self,

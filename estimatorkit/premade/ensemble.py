@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from estimatorkit.estimator.best_epoch import train_to_best
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.interop.events import MetricsWriter
 from estimatorkit.layers.feature_column import FeatureColumn
 from estimatorkit.logger import logger
 from estimatorkit.ops.array import joining
@@ -39,6 +42,7 @@ from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.forest_fit import load_ydf
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.linear_member import LinearMember
+from estimatorkit.premade.member_hook import MemberEpochs, MemberHook
 from estimatorkit.premade.regression_head import regression_head
 from estimatorkit.premade.whole_input import check_one_process, read_rows
 from estimatorkit.runtime.session import Session
@@ -55,9 +59,16 @@ PATIENCE = 64
 ROUNDS = 50
 """How often a member is added to the selection."""
 
+_GROWTH = {"n_trees": 600, "learning_rate": 0.05, "early_stopping_fraction": 0.1}
+"""Of the trees. They grow for rows that are held out from them, as estimators of their own defaults
+need not; on 7 of 8 tables these predict better than 100 trees with a rate of 0.1."""
+
+_MANY_CLASSES = 8
+_MANY_CLASSES_GROWTH = {"n_trees": 100}
+"""Each step grows a tree of each class."""
+
 _BATCH = 1024
 _NETWORK, _TREES, _LINEAR = "network", "trees", "linear"
-MEMBERS = (_NETWORK, _TREES, _LINEAR)
 
 
 class _Ensemble(Estimator):
@@ -66,20 +77,24 @@ class _Ensemble(Estimator):
     Args:
         head: their head.
         make: makes each member for a folder.
+        held_out_fn: see `EnsembleClassifier`.
         model_dir, config: see `Estimator`.
     """
 
     reads_once = True
+    takes_columns = "raw"
 
     def __init__(
         self,
         head: Head,
         make: Mapping[str, Callable[..., Estimator]],
+        held_out_fn: Callable[..., Any] | None,
         model_dir: str | os.PathLike[str] | None,
         config: RunConfig | None,
     ) -> None:
         self._head = head
         self._make = make
+        self._held_out_fn = held_out_fn
         super().__init__(self._combined, model_dir, config)
 
     def _member(self, name: str, folder: str, **more: Any) -> Estimator:
@@ -120,28 +135,72 @@ class _Ensemble(Estimator):
             return
         if _TREES in self._make:
             load_ydf()  # an error now, not once the network is trained
-        rows = read_rows(self._input(input_fn, ModeKeys.TRAIN), steps or max_steps)
-        training, held_out = _split(rows, self._config.tf_random_seed or 0)
         folder = os.path.join(self.model_dir, "members")
-        shutil.rmtree(folder, ignore_errors=True)  # of a training that was interrupted
+        if os.path.isdir(folder):
+            logger.warning(
+                "%s is of a training that did not end: all members are trained again.", folder
+            )
+            shutil.rmtree(folder)
+        rows = read_rows(self._input(input_fn, ModeKeys.TRAIN), steps or max_steps)
+        training, held_out = self._parts(rows)
+        told = [each for each in hooks if isinstance(each, MemberHook)]
         tensors: dict[str, Any] = {}
         step = 0
         logits: list[Array] = []
         for name in self._make:
-            length = {"train_steps": _steps(training)} if name == _NETWORK else {}
-            member = self._member(name, os.path.join(folder, name), **length)
-            checkpoint = _trained(member, training, held_out)
-            logits.append(_predicted(member, held_out, checkpoint))
+            checkpoint, found = self._trained_member(name, training, held_out, told)
+            logits.append(found)
             saved = read_checkpoint(checkpoint).tensors
             step = max(step, int(saved["global_step"]))
             tensors |= saved
-        weights = self._selected(np.stack(logits, 1), held_out)
-        logger.info("Weights of %s: %s", ", ".join(self._make), weights)
+        weights, loss = self._selected(np.stack(logits, 1), held_out)
+        named = dict(zip(self._make, weights.tolist(), strict=True))
+        logger.info("Weights of the members: %s", named)
+        if self._held_out_fn is None:
+            tensors |= self._fitted_to_all([name for name in named if named[name]], rows)
+        for each in told:
+            each.after_members(named, loss)
         tensors |= {"ensemble/weights": weights, "global_step": np.int64(step)}
         needed = self._names(held_out)
         CheckpointRotation(self.model_dir).save(
             f"model.ckpt-{step}", {name: tensors[name] for name in needed}, {}
         )
+
+    def _parts(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Rows to train on, and rows by which epochs and weights are chosen."""
+        if self._held_out_fn is None:
+            return _split(rows, self._config.tf_random_seed or 0)
+        return rows, read_rows(self._input(self._held_out_fn, ModeKeys.EVAL), None)
+
+    def _fitted_to_all(self, names: Iterable[str], rows: Rows) -> dict[str, Any]:
+        """The values of the members that need no held-out rows, trained on all rows."""
+        tensors: dict[str, Any] = {}
+        for name in names:
+            folder = os.path.join(self.model_dir, "members", name)
+            member = self._member(name, folder)
+            if member.reads_once:
+                shutil.rmtree(folder)
+                checkpoint = _trained(member, rows, rows, ())
+                tensors |= read_checkpoint(checkpoint).tensors
+        return tensors
+
+    def _trained_member(
+        self, name: str, training: Rows, held_out: Rows, hooks: Sequence[MemberHook]
+    ) -> tuple[str, Array]:
+        """The checkpoint of a new member, and its logits of the held-out rows."""
+        rows, begun = len(training[1]), time.monotonic()
+        epochs = tabular.usual_epochs(rows) if name == _NETWORK else None
+        for each in hooks:
+            each.before_member(name, rows, epochs)
+        length = {"train_steps": _steps(training)} if name == _NETWORK else {}
+        member = self._member(name, os.path.join(self.model_dir, "members", name), **length)
+        checkpoint = _trained(member, training, held_out, hooks)
+        logits = _predicted(member, held_out, checkpoint)
+        with self._loss_of(logits[:, None], held_out) as loss_with:
+            loss = loss_with(np.ones(1))
+        for each in hooks:
+            each.after_member(name, loss, time.monotonic() - begun)
+        return checkpoint, logits
 
     def _names(self, rows: Rows) -> list[str]:
         """The names of the model's variables, the global step's among them."""
@@ -151,30 +210,39 @@ class _Ensemble(Estimator):
             self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
             return ["global_step", *(each.op.name for each in global_variables())]
 
-    def _selected(self, logits: Array, rows: Rows) -> Array:
-        """The members' weights, float32 `(members,)`, by greedy selection with replacement.
+    def _selected(self, logits: Array, rows: Rows) -> tuple[Array, float]:
+        """The members' weights, float32 `(members,)`, by greedy selection with replacement, and the
+        loss with them.
 
         Args:
             logits: of rows that no member was trained on, `(rows, members, units)`.
             rows: these rows.
         """
+        counts = np.zeros(logits.shape[1])
+        with self._loss_of(logits, rows) as loss_with:
+            for _ in range(ROUNDS):
+                added = [loss_with(counts + each) for each in np.eye(len(counts))]
+                counts[int(np.argmin(added))] += 1
+            loss = loss_with(counts)
+        shares: Array = (counts / counts.sum()).astype(np.float32)
+        return shares, loss
+
+    @contextmanager
+    def _loss_of(self, logits: Array, rows: Rows) -> Iterator[Callable[[Array], float]]:
+        """The loss of rows as a function of how much each member counts, `(members,)`.
+
+        Args:
+            logits: `(rows, members, units)`.
+            rows: the rows.
+        """
         features, labels = rows
-        members = logits.shape[1]
         with Graph().as_default() as graph, Session(graph=graph) as session:
-            weights = placeholder(float32, [members])
+            weights = placeholder(float32, [logits.shape[1]])
             averaged = self._head.average_logits(constant(logits), weights)
             loss = self._head.loss(labels, averaged, features)
-
-            def loss_with(counts: Array) -> float:
-                shares = (counts / counts.sum()).astype(np.float32)
-                return float(session.run(loss, {weights: shares}))
-
-            counts = np.zeros(members)
-            for _ in range(ROUNDS):
-                added = [loss_with(counts + each) for each in np.eye(members)]
-                counts[int(np.argmin(added))] += 1
-        shares: Array = (counts / counts.sum()).astype(np.float32)
-        return shares
+            yield lambda counts: float(
+                session.run(loss, {weights: (counts / counts.sum()).astype(np.float32)})
+            )
 
 
 def _logits_of(member: Estimator, features: Any) -> Tensor:
@@ -206,7 +274,7 @@ def _steps(rows: Rows) -> int:
     return -(-count * tabular.usual_epochs(count) // tabular.usual_batch_size(count))
 
 
-def _trained(member: Estimator, training: Rows, held_out: Rows) -> str:
+def _trained(member: Estimator, training: Rows, held_out: Rows, hooks: Sequence[MemberHook]) -> str:
     """Trains a member; returns the checkpoint to use."""
     rows = len(training[1])
     if member.reads_once:
@@ -219,7 +287,18 @@ def _trained(member: Estimator, training: Rows, held_out: Rows) -> str:
         .batch(tabular.usual_batch_size(rows))
     )
     steps, epochs = _steps(training), tabular.usual_epochs(rows)
-    best = train_to_best(member, lambda: data, lambda: _batches(held_out), steps, epochs, PATIENCE)
+    with closing(MetricsWriter(member.model_dir)) as writer:
+        followed = MemberEpochs(writer, rows, epochs, hooks)
+        best = train_to_best(
+            member,
+            lambda: data,
+            lambda: _batches(held_out),
+            steps,
+            epochs,
+            PATIENCE,
+            [followed],
+            followed.finished,
+        )
     return best.checkpoint
 
 
@@ -244,7 +323,8 @@ def _makers(
     """How the members are made, by name."""
     kinds = {_NETWORK: network, _TREES: trees, _LINEAR: LinearMember}
     given = {"weight_column": weight_column, **labels}
-    arguments = {_NETWORK: given, _TREES: given, _LINEAR: {"head": head}}
+    growth = _MANY_CLASSES_GROWTH if labels.get("n_classes", 2) > _MANY_CLASSES else _GROWTH
+    arguments = {_NETWORK: given, _TREES: given | growth, _LINEAR: {"head": head}}
     names = list(members)
     if not names or len(set(names)) < len(names) or not set(names) <= set(kinds):
         raise value_error(
@@ -274,11 +354,13 @@ class EnsembleClassifier(_Ensemble):
     does not.
 
     `train` reads the whole input once, into memory, whatever `repeat` says; `steps` and `max_steps`
-    limit the batches that are read. It holds out 15 % of the rows, trains each member on the others
-    (the network until 64 epochs were no better, but at most `tabular.usual_epochs`), and chooses
-    weights with which the loss of the held-out rows is smallest (greedy selection with
-    replacement). Then the model is saved: there is one checkpoint, and training a saved model does
-    nothing. TensorFlow has no such estimator.
+    limit the batches that are read. It holds out 15 % of the rows, or reads those of `held_out_fn`,
+    trains each member on the others (the network until 64 epochs were no better, but at most
+    `tabular.usual_epochs`), and chooses weights with which the loss of the held-out rows is
+    smallest (greedy selection with replacement). Without `held_out_fn` the other members are then
+    trained again, on all rows. Then the model is saved: there is one checkpoint,
+    training a saved model does nothing, and a training that was interrupted begins again. Hooks are
+    not called, except `MemberHook`s. TensorFlow has no such estimator.
 
     Args:
         feature_columns: numeric, bucketized and categorical columns.
@@ -292,6 +374,9 @@ class EnsembleClassifier(_Ensemble):
         members: 'network', 'trees' and 'linear' by default.
         config: a `RunConfig`. With the same `tf_random_seed` the same rows give the same model.
         loss_reduction: as for `DNNClassifier`.
+        held_out_fn: an `input_fn` of the rows by which epochs and weights are chosen, so that
+            metrics of these rows are somewhat too good; read once, as the training input. None
+            (default): 15 % of the training rows.
 
     Raises:
         ValueError: an argument is invalid.
@@ -304,9 +389,10 @@ class EnsembleClassifier(_Ensemble):
         n_classes: int = 2,
         weight_column: Any = None,
         label_vocabulary: Sequence[str] | None = None,
-        members: Sequence[str] = MEMBERS,
+        members: Sequence[str] = ("network", "trees", "linear"),
         config: RunConfig | None = None,
         loss_reduction: str = "sum_over_batch_size",
+        held_out_fn: Callable[..., Any] | None = None,
     ) -> None:
         head = classification_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         super().__init__(
@@ -321,6 +407,7 @@ class EnsembleClassifier(_Ensemble):
                 n_classes=n_classes,
                 label_vocabulary=label_vocabulary,
             ),
+            held_out_fn,
             model_dir,
             config,
         )
@@ -333,7 +420,8 @@ class EnsembleRegressor(_Ensemble):
 
     Args:
         label_dimension: 1, as trees have it.
-        feature_columns, model_dir, weight_column, members, config: see `EnsembleClassifier`.
+        feature_columns, model_dir, weight_column, members, config, held_out_fn: see
+            `EnsembleClassifier`.
         loss_reduction: as for `DNNRegressor`.
 
     Raises:
@@ -346,9 +434,10 @@ class EnsembleRegressor(_Ensemble):
         model_dir: str | os.PathLike[str] | None = None,
         label_dimension: int = 1,
         weight_column: Any = None,
-        members: Sequence[str] = MEMBERS,
+        members: Sequence[str] = ("network", "trees", "linear"),
         config: RunConfig | None = None,
         loss_reduction: str = "sum_over_batch_size",
+        held_out_fn: Callable[..., Any] | None = None,
     ) -> None:
         head = regression_head(label_dimension, weight_column, loss_reduction)
         super().__init__(
@@ -362,6 +451,7 @@ class EnsembleRegressor(_Ensemble):
                 weight_column,
                 label_dimension=label_dimension,
             ),
+            held_out_fn,
             model_dir,
             config,
         )

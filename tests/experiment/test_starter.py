@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimatorkit.experiment import document
+from estimatorkit.experiment import defaults, document
 from estimatorkit.experiment.load import load_experiment
 from tests.experiment.commands import invoke, succeed
 
@@ -45,7 +45,7 @@ def frame(rows: int = 120) -> pd.DataFrame:
 )
 def test_label_decides_task(label: str, estimator: dict[str, object], metric: str) -> None:
     frame().to_csv("people.csv", index=False)
-    output = succeed("init", "people.csv", "--label", label)
+    output = succeed("init", "people.csv", "--label", label, "--time", "12")
     assert output.startswith("The columns of people.csv:\n")
     assert re.search(r"^  town: str, 2 distinct values, .* -> vocabulary, indicator$", output, re.M)
     assert output.endswith(
@@ -66,13 +66,42 @@ def test_label_decides_task(label: str, estimator: dict[str, object], metric: st
     assert load_experiment("people.yaml", ["infer=false", "features=[numeric: age]"]).features
 
 
+def test_estimator_is_chosen_for_a_time() -> None:
+    rows, columns = 20_000, 15
+    found = {
+        seconds: defaults.chosen(rows, columns, 2, seconds) for seconds in (60.0, 25.0, 7.0, 1.0)
+    }
+    names = [each.name for each in found.values()]
+    assert names == ["Ensemble", "Tabular", "BoostedTrees", "Linear"]
+    assert "a linear model would take" in found[25.0].why
+    assert found[60.0].why.startswith("A network, boosted trees and a linear model: about")
+
+
+def test_without_ydf_a_network_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defaults, "find_spec", lambda name: None)
+    found = defaults.chosen(20_000, 15, 2, 60.0)
+    assert found.name == "Tabular"
+    assert "pip install 'estimatorkit[trees]'" in found.why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [60, 12, 3.4, 0.1])
+def test_estimator_of_each_time_runs(seconds: float) -> None:
+    frame().to_csv("people.csv", index=False)
+    succeed("init", "people.csv", "--label", "rich", "--time", str(seconds))
+    output = succeed("run", "people.yaml", "train.epochs=1")
+    assert output.count("Prediction is ") == 3
+    assert "tune" in load_experiment("people.yaml").model_dump()
+
+
 @pytest.mark.slow
 def test_written_experiment_runs() -> None:
     table = frame()
     table.loc[3, "rich"] = None
     Path("data").mkdir()
     table.to_csv("data/my people.csv", index=False, sep=";")
-    succeed("init", "data/my people.csv", "--label", "rich", "-o", "people.yaml")
+    given = ("--label", "rich", "-o", "people.yaml", "--time", "12")
+    succeed("init", "data/my people.csv", *given)
     text = Path("people.yaml").read_text()
     assert "name: my-people\n" in text
     assert "missing_labels: skip      # 1 rows have no rich\n" in text

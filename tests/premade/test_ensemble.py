@@ -1,13 +1,17 @@
-"""Ensembles of a network and trees: weights, one checkpoint, exports, what is refused."""
+"""Ensembles of a network, trees and a linear model: weights, one checkpoint, exports, hooks."""
 
 from __future__ import annotations
 
+import json
+import logging
 import sys
 
 import numpy as np
 import pytest
 
 import estimatorkit as tf
+from estimatorkit.premade import tabular
+from estimatorkit.premade.member_hook import MemberHook
 from estimatorkit.sklearn import SKEnsembleRegressor
 
 ROWS = 400
@@ -63,8 +67,12 @@ def test_ensemble_is_the_weighted_mean_of_its_members(regressor):
 @pytest.mark.slow
 def test_one_checkpoint_holds_all_members(regressor):
     names = regressor.get_variable_names()
-    for name in ("boosted_trees/threshold", "tabular/logits/kernel", "ensemble/weights"):
-        assert name in names
+    assert {
+        "boosted_trees/threshold",
+        "tabular/logits/kernel",
+        "linear_member/kernel",
+        "ensemble/weights",
+    } <= set(names)
     assert not [each for each in names if "AdamW" in each]
     before = regressor.latest_checkpoint()
     regressor.train(_input(_rows()))  # does nothing
@@ -107,6 +115,104 @@ def test_wrapper_trains_an_ensemble():
     table = _rows()[0]["x"][:, None]
     model = SKEnsembleRegressor(random_state=1).fit(table, np.sin(3 * table[:, 0]))
     assert model.score(table, np.sin(3 * table[:, 0])) > 0.97
+
+
+class _Told(MemberHook):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.events = []
+        self.epochs = []
+        self.losses = {}
+        self.weights = {}
+
+    def before_member(self, name, rows, epochs):
+        self.events.append((name, rows, epochs))
+
+    def after_epoch(self, epoch):
+        self.epochs.append(epoch)
+
+    def after_member(self, name, loss, seconds):
+        assert seconds > 0
+        self.events.append(name)
+        self.losses[name] = loss
+
+    def after_members(self, weights, loss):
+        self.events.append("all")
+        self.weights, self.losses["all"] = weights, loss
+
+
+@pytest.fixture
+def few_epochs(monkeypatch):
+    monkeypatch.setattr(tabular, "_LEAST_EPOCHS", 3)
+    monkeypatch.setattr(tabular, "_MOST_EPOCHS", 3)
+
+
+@pytest.mark.slow
+def test_hooks_are_told_of_members_and_epochs(tmp_path, few_epochs):
+    ensemble = tf.estimator.EnsembleRegressor(_columns(), config=_config(tmp_path))
+    told = _Told()
+    ensemble.train(_input(_rows()), hooks=[tf.train.StopAtStepHook(1), told])
+    rows = ROWS - ROWS * 15 // 100
+    assert told.events == [
+        ("network", rows, 3),
+        "network",
+        ("trees", rows, None),
+        "trees",
+        ("linear", rows, None),
+        "linear",
+        "all",
+    ]
+    assert [each.number for each in told.epochs] == [1, 2, 3]
+    assert {(each.rows, each.epochs) for each in told.epochs} == {(rows, 3)}
+    best = min(each.metrics["average_loss"] for each in told.epochs)
+    assert told.losses["network"] == pytest.approx(best, rel=1e-4)
+    assert told.losses["all"] <= min(told.losses.values())
+    weights = ensemble.get_variable_value("ensemble/weights")
+    np.testing.assert_allclose(list(told.weights.values()), weights)
+
+    # There are curves: a training loss and an evaluation for each epoch.
+    folder = tmp_path / "members" / "network"
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [each["loss"] for each in lines] == [each.loss for each in told.epochs]
+    assert len((folder / "eval" / "metrics.jsonl").read_text().splitlines()) == 3
+    assert len(list(folder.glob("events.*"))) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("members", [("linear",), ("trees", "linear")])
+def test_given_rows_choose_and_all_others_are_trained_on(tmp_path, members):
+    # It repeats, and is read once.
+    features, labels = _rows(seed=1)
+    held_out = {key: each[:150] for key, each in features.items()}, labels[:150]
+    ensemble = tf.estimator.EnsembleRegressor(
+        _columns(), members=members, config=_config(tmp_path), held_out_fn=_input(held_out)
+    )
+    told = _Told()
+    ensemble.train(_input(_rows()), [told])
+    assert {each[1] for each in told.events if isinstance(each, tuple)} == {ROWS}
+    loss = ensemble.evaluate(_read(held_out))["average_loss"]
+    assert told.losses["all"] == pytest.approx(loss, rel=1e-4)
+
+
+def test_a_training_that_did_not_end_begins_again(tmp_path, caplog):
+    left = tmp_path / "members" / "linear" / "model.ckpt-1.meta"
+    left.parent.mkdir(parents=True)
+    left.write_text("")
+    ensemble = tf.estimator.EnsembleRegressor(
+        _columns(), members=["linear"], config=_config(tmp_path)
+    )
+    with caplog.at_level(logging.WARNING):
+        ensemble.train(_input(_rows()))
+    assert "is of a training that did not end: all members are trained again" in caplog.text
+    assert ensemble.latest_checkpoint() is not None
+    caplog.clear()
+    ensemble.train(_input(_rows()))
+    assert "did not end" not in caplog.text
+
+
+def test_wrapper_holds_out_rows_itself():
+    assert "held_out_fn" not in SKEnsembleRegressor().get_params()
 
 
 def test_missing_ydf_is_an_error_before_anything_is_trained(tmp_path, monkeypatch):

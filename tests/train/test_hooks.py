@@ -757,13 +757,22 @@ class TestProgress:
         assert ("20/20" in stream.getvalue()) == terminal
         assert bool(lines(caplog, "^loss = ")) != terminal
 
+    def test_no_bar_where_nothing_is_to_be_logged(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stream = Terminal()
+        monkeypatch.setattr("sys.stderr", stream)
+        counting.train(tmp_path, [], 20, config={"log_step_count_steps": None})
+        assert "20/20" not in stream.getvalue()
+
     def test_bar_is_closed_on_failure(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stream = Terminal()
         monkeypatch.setattr("sys.stderr", stream)
+        config = {"log_step_count_steps": 10}
         with pytest.raises(ZeroDivisionError):
-            counting.train(tmp_path, [Failing("after_run")], 40)
+            counting.train(tmp_path, [Failing("after_run")], 40, config=config)
         assert stream.getvalue().endswith("\n")
 
 

@@ -1,0 +1,162 @@
+"""The estimator that `init` chooses for a table, why, and what its sections say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from estimatorkit.premade import tabular
+
+_NO_TREES = "boosted trees need YDF: pip install 'estimatorkit[trees]'"
+
+_NETWORK = """\
+# hidden_units: [128, 128, 128]
+# members: 4              # networks whose predictions are averaged
+# dropout: 0.15
+"""
+_TREES = """\
+# n_trees: 300
+# max_depth: 6
+"""
+_MEMBERS = """\
+# members: [network, trees, linear]
+"""
+
+_SEARCHED_IN_NETWORK = """\
+estimator.hidden_units: {choice: [[64, 64], [128, 128, 128], [256, 256, 256]]}
+estimator.learning_rate: {log_uniform: [0.005, 0.2]}
+estimator.weight_decay: {log_uniform: [0.005, 0.5]}
+estimator.dropout: {choice: [0.0, 0.15, 0.3]}"""
+_SEARCHED_IN_TREES = """\
+estimator.n_trees: {choice: [100, 200, 400]}
+estimator.max_depth: {choice: [4, 6, 8]}
+estimator.learning_rate: {log_uniform: [0.03, 0.2]}
+estimator.min_examples: {choice: [5, 20, 50]}"""
+_SEARCHED_MEMBERS = """\
+estimator.members: {choice: [[network, trees, linear], [network, trees], [trees, linear]]}
+seed: {choice: [1, 2, 3]}"""
+_SEARCHED_IN_LINEAR = """\
+train.batch_size: {choice: [64, 256, 1024]}
+train.epochs: {choice: [5, 20, 80]}"""
+
+
+@dataclass(frozen=True)
+class Default:
+    """An estimator that `init` chooses among.
+
+    Attributes:
+        name: of the class, without `Classifier` or `Regressor`.
+        words: what it is.
+        seconds: how long it trains on two cores, of rows, columns, and classes (0: numbers).
+        more: further arguments, as comments.
+        tune: the section `tune`.
+        reads_once: whether epochs say nothing.
+        needs_ydf: whether it has boosted trees.
+    """
+
+    name: str
+    words: str
+    seconds: Callable[[int, int, int], float]
+    more: str
+    tune: str
+    reads_once: bool = False
+    needs_ydf: bool = False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A default, and why it was chosen.
+
+    Attributes:
+        default: the default.
+        why: a line.
+    """
+
+    default: Default
+    why: str
+
+    @property
+    def name(self) -> str:
+        """See `Default`."""
+        return self.default.name
+
+    def sections(self, rows: int, metric: str) -> dict[str, str]:
+        """The settings that depend on the estimator, by their place in the template."""
+        if self.default.reads_once:
+            train = "batch_size: 1024          # rows that are read at once\nepochs: 1"
+        else:
+            train = (
+                f"batch_size: {tabular.usual_batch_size(rows)}\n"
+                f"epochs: {tabular.usual_epochs(rows)}\n"
+                f"early_stopping: {{metric: {metric}, patience: 64}}   # evaluations, one an epoch"
+            )
+        return {"more": self.default.more, "train": train, "tune": self.default.tune}
+
+
+def _network(rows: int, columns: int, classes: int) -> float:
+    steps = rows * tabular.usual_epochs(rows) / tabular.usual_batch_size(rows)
+    return 5.0 + 15.0 * steps / 5_000
+
+
+def _trees(rows: int, columns: int, classes: int) -> float:
+    return 3.0 + 1e-5 * rows * columns * (classes if classes > 2 else 1)
+
+
+def _linear(rows: int, columns: int, classes: int) -> float:
+    return 3.0 + 1e-4 * rows
+
+
+def _all(rows: int, columns: int, classes: int) -> float:
+    return sum(each(rows, columns, classes) for each in (_network, _trees, _linear))
+
+
+DEFAULTS = (
+    Default(
+        "Ensemble",
+        "a network, boosted trees and a linear model",
+        _all,
+        _MEMBERS,
+        _SEARCHED_MEMBERS,
+        reads_once=True,
+        needs_ydf=True,
+    ),
+    Default("Tabular", "a network", _network, _NETWORK, _SEARCHED_IN_NETWORK),
+    Default(
+        "BoostedTrees",
+        "boosted trees",
+        _trees,
+        _TREES,
+        _SEARCHED_IN_TREES,
+        reads_once=True,
+        needs_ydf=True,
+    ),
+    Default("Linear", "a linear model", _linear, "", _SEARCHED_IN_LINEAR),
+)
+"""The one that predicts best is the first."""
+
+
+def chosen(rows: int, columns: int, classes: int, seconds: float) -> Choice:
+    """The first default that is trained in a time; the fastest if there is none.
+
+    Args:
+        rows: of training.
+        columns: of features.
+        classes: how many; 0: numbers are predicted.
+        seconds: how long the training may take on two cores.
+    """
+    trees = find_spec("ydf") is not None
+    possible = [each for each in DEFAULTS if trees or not each.needs_ydf]
+    times = [each.seconds(rows, columns, classes) for each in possible]
+    fit = [place for place, time in enumerate(times) if time <= seconds]
+    place = fit[0] if fit else times.index(min(times))
+    found = possible[place]
+    why = f"{found.words[0].upper()}{found.words[1:]}: about {times[place]:.0f} s on two cores"
+    if not trees:
+        return Choice(found, f"{why}; {_NO_TREES}")
+    if place:
+        why += f"; {possible[0].words} would take {times[0]:.0f} s (--time {times[0]:.0f})"
+    return Choice(found, f"{why}.")
+
+
+__all__ = ["DEFAULTS", "Choice", "Default", "chosen"]
