@@ -16,7 +16,7 @@ import numpy as np
 import estimatorkit as ek
 from estimatorkit.estimator.extenders import with_mixed_precision
 from estimatorkit.estimator.serving.example_requests import EXAMPLE_ROWS
-from estimatorkit.experiment import columns as kinds, inputs, preprocessing, scores
+from estimatorkit.experiment import columns as kinds, inputs, preprocessing, reading, scores
 from estimatorkit.experiment.estimators import (
     Ensemble,
     LabelScaling,
@@ -292,6 +292,7 @@ def _exporter(experiment: Experiment, given: Any) -> Any:
         )
     return given.function()(
         serving_input_receiver_fn=functools.partial(receiver, experiment),
+        assets_extra=reading.assets_extra(experiment),
         **_arguments(given, "inputs", "top_k", "approximate")
         | _compared(experiment, given)
         | answer,

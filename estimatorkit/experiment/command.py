@@ -337,11 +337,11 @@ def predict(
     Example:
       estimatorkit predict runs/people --input new.csv --output predictions.csv
     """
-    from estimatorkit.experiment import examples, inferred, predicting, report, tables
+    from estimatorkit.experiment import examples, inferred, predicting, reading, report, tables
 
     export = predicting.export_in(Path(invocation.config))
     if export is not None:
-        model, origin = predicting.of_export(export), predicting.source_for(export, source)
+        model, origin = predicting.of_export(export), reading.source_for(export, source)
     else:
         experiment = inferred.resolve(invocation.load())
         model = predicting.of_experiment(experiment)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import estimatorkit as ek
 from estimatorkit.estimator.serving.exported_files import SIGNATURE
-from estimatorkit.experiment import build, examples, inferred, sniffing, sources, tables
+from estimatorkit.experiment import build, examples, inferred, tables
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.preprocessing import preprocessed
@@ -107,20 +107,6 @@ def export_in(folder: Path) -> Path | None:
         return folder
     versions = [each for each in folder.glob("[0-9]*") if (each / SIGNATURE).is_file()]
     return max(versions, key=lambda each: (len(each.name), each.name), default=None)
-
-
-def source_for(directory: Path, path: Path) -> Any:
-    """The source of a file for an exported model: as the file is written, with columns of text
-    where the model takes text.
-    """
-    source = tables.source_of(path)
-    if not isinstance(source, sources.CsvSource):
-        return source
-    written, _ = sniffing.settings(path)
-    source = sources.CsvSource.model_validate({"csv": str(path), **written})
-    inputs = ek.load_predictor(str(directory)).signature().inputs
-    texts = tuple(key for key in inputs if inputs[key][0] is ek.string)
-    return source.model_copy(update={"texts": texts})
 
 
 def of_export(directory: Path) -> Model:

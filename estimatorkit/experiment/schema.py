@@ -493,7 +493,7 @@ class Experiment(Model):
                     expected=f"at least one feature column, {key}: [numeric: SepalLength]",
                     hint="infer: true proposes columns from the training data.",
                 )
-            wanted = "gives_numbers" if taken.get(key, ("", ""))[1] == "dense" else None
+            wanted = "gives_numbers" if key in taken and taken[key][1] == "dense" else None
             for place, feature in enumerate(features):
                 if wanted and not feature.arguments.gives_numbers:
                     raise wrong(
