@@ -77,6 +77,13 @@ def test_estimator_is_chosen_for_a_time() -> None:
     assert found[60.0].why.startswith("A network, boosted trees and a linear model: about")
 
 
+@pytest.mark.parametrize(("rows", "share"), [(100, 0.2), (16_000, 0.12), (50_000, 0.1)])
+def test_large_tables_hold_out_a_smaller_share(rows: int, share: float) -> None:
+    pd.DataFrame({"x": np.arange(rows) % 97 / 7, "y": np.arange(rows) % 2}).to_csv("t.csv")
+    succeed("init", "t.csv", "--label", "y")
+    assert load_experiment("t.yaml").data.holdout == share
+
+
 def test_without_ydf_a_network_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defaults, "find_spec", lambda name: None)
     found = defaults.chosen(20_000, 15, 2, 60.0)
