@@ -103,7 +103,7 @@ ENDS = {
     "error": ("raise ValueError('the end')", 1),
     "exit": ("sys.exit(3)", 3),
     "raise_exit": ("raise SystemExit(4)", 4),
-    "interrupt": ("os.kill(os.getpid(), signal.SIGINT); time.sleep(60)", -signal.SIGINT),
+    "interrupt": ("os.kill(os.getpid(), signal.SIGINT); time.sleep(1)", -signal.SIGINT),
 }
 
 
@@ -123,7 +123,9 @@ def load() -> Iterator[None]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_do_not_change_the_exit_status(kind: str, end: str, tmp_path: Path) -> None:
     statement, status = ENDS[end]
-    program = f"{BEGIN}\ndef end():\n    {statement}\nend_of_work = end\n{KINDS[kind]}\nend_of_work()"
+    program = (
+        f"{BEGIN}\ndef end():\n    {statement}\nend_of_work = end\n{KINDS[kind]}\nend_of_work()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
