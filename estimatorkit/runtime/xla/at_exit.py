@@ -128,9 +128,7 @@ def idle() -> Iterator[None]:
 
 def _enter(depth: int = 1) -> None:
     own = get_ident()
-    _working[own] = (
-        _working.get(own, 0) + depth
-    )  # first: `_end` sets `_over`, then looks
+    _working[own] = _working.get(own, 0) + depth  # first: `_end` sets `_over`, then looks
     if _over:
         _park()
 

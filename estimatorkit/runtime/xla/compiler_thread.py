@@ -2,7 +2,8 @@
 
 It is a daemon thread with a queue. At exit the queue is dropped, and what the thread compiles is
 awaited for a minute: an interpreter that ended meanwhile would abort (see `at_exit`), and the
-executable gets into the persistent cache. The threads of `concurrent.futures` would first do all that is queued.
+executable gets into the persistent cache. The threads of `concurrent.futures` would first do all
+that is queued.
 """
 
 from __future__ import annotations
