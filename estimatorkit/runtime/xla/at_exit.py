@@ -30,6 +30,8 @@ from functools import wraps
 from threading import get_ident
 from typing import Any, ParamSpec, TypeVar
 
+from estimatorkit.core.errors import FailedPreconditionError
+
 LONGEST_WAIT = 5.0
 """Seconds that the end of the program waits for the work of threads."""
 
@@ -47,10 +49,16 @@ _working: dict[int, int] = {}  # by thread, how deep; each changes its own entry
 _left = threading.Event()
 _until = 0.0
 _over = False
+_forked = False
 
 
 def watch(session: Any) -> None:
-    """Registers a session, whose `stop_daemons()` is called at exit."""
+    """Registers a session, whose `stop_daemons()` is called at exit.
+
+    Raises:
+        FailedPreconditionError: see `check_not_forked`.
+    """
+    check_not_forked()
     _sessions.add(session)
     # Last registered, first called: servers of this process, which wait for the runs that they work
     # on, are ended by what was registered when they were made.
@@ -79,7 +87,11 @@ def native() -> Iterator[None]:
     """A context manager for a run of a thread other than the main one.
 
     Once the program is exiting, daemon threads neither begin one nor return from it.
+
+    Raises:
+        FailedPreconditionError: see `check_not_forked`.
     """
+    check_not_forked()
     _enter()
     park_daemon_threads()
     try:
@@ -207,13 +219,36 @@ def _end_at_once() -> None:
     library.on_exit(library._exit, None)
 
 
-def _forget_other_threads() -> None:
+def check_not_forked() -> None:
+    """Refuses what would wait for ever: XLA's threads stay in the process that was forked.
+
+    Raises:
+        FailedPreconditionError: this process was forked from one that had begun to use XLA.
+    """
+    if _forked:
+        raise FailedPreconditionError.explained(
+            "this process was forked from one that has used XLA, and has none of its threads",
+            expected="sessions, predictors and trainings in the process that used XLA first",
+            hint="load models after the fork (gunicorn without --preload), or start the processes "
+            "by multiprocessing.get_context('spawn')",
+        )
+
+
+def _begin_child() -> None:
+    """After a fork, in the child: forgets the other threads, and notes whether XLA is lost."""
+    global MAIN, _forked
     own = _working.get(get_ident(), 0)
     _working.clear()
     if own:
         _working[get_ident()] = own
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if bridge is not None and bridge.backends_are_initialized():
+        _forked = True
+        for client in bridge.backends().values():  # its end would wait for its threads
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
+    MAIN = -1 if _forked else get_ident()  # -1: every call of a session comes to `native`
 
 
 atexit.register(_end)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_other_threads)
+    os.register_at_fork(after_in_child=_begin_child)
