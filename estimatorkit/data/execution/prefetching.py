@@ -106,6 +106,7 @@ class PrefetchIterator(UnaryIterator):
             target=counted(_read_ahead), args=(channel,), name=THREAD_NAME, daemon=True
         )
         self._finalizer = weakref.finalize(self, channel.stop)
+        self._finalizer.atexit = False  # a thread that the program waits for may wait for rows
         self._thread.start()
         return channel
 

@@ -46,6 +46,7 @@ _R = TypeVar("_R")
 
 _sessions: weakref.WeakSet[Any] = weakref.WeakSet()
 _working: dict[int, int] = {}  # by thread, how deep; each changes its own entry
+_ending: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 _left = threading.Event()
 _until = 0.0
 _over = False
@@ -122,6 +123,7 @@ def counted(work: Callable[_P, None]) -> Callable[_P, None]:
         try:
             work(*arguments, **named)
         finally:
+            _ending.add(threading.current_thread())  # it frees arrays and what holds them
             _leave_work()
 
     return run
@@ -168,8 +170,12 @@ def _end() -> None:
     """Called last: Python ends after it."""
     global _over
     _left.set()
-    is_done = _await_threads()
-    _over = True
+    is_done = False
+    while not _over:
+        is_done = _await_threads()
+        _over = True
+        if is_done and _are_working():
+            _over = False  # one has woken in between
     if not is_done and sys.platform == "linux":
         _leave_as_python_would()
 
@@ -178,11 +184,17 @@ def _await_threads() -> bool:
     """Whether no thread works, after waiting for it; both calls together wait no longer."""
     global _until
     _until = _until or time.monotonic() + LONGEST_WAIT
-    while _working.keys() - {get_ident()}:
+    while _are_working():
         if time.monotonic() > _until:
             return False
         time.sleep(0.002)
     return True
+
+
+def _are_working() -> bool:
+    """Whether a thread works, or has worked and not ended yet."""
+    others = any(ident != get_ident() for ident in list(_working))
+    return others or any(thread.is_alive() for thread in list(_ending))
 
 
 def _leave_as_python_would() -> None:
