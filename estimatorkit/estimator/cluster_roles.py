@@ -39,7 +39,7 @@ from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from estimatorkit.estimator.training_cluster import LOST
 from estimatorkit.logger import logger
 from estimatorkit.runtime.resource_store import ResourceStore
-from estimatorkit.storage.atomic_files import write_durably
+from estimatorkit.storage.atomic_files import read_plain, write_durably
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 from estimatorkit.train.training import SIGTERM_CAME
 
@@ -274,7 +274,7 @@ class _StopHook(SessionRunHook):
         elif self._stop_file is not None and time.monotonic() - self._polled_at > _POLL_SECS:
             self._polled_at = time.monotonic()
             if self._stop_file.exists():
-                stop.append(self._stop_file.read_text())
+                stop.append(read_plain(self._stop_file).decode())
 
 
 _ROLES: dict[str, type[_Role]] = {

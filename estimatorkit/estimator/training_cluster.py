@@ -37,6 +37,7 @@ from estimatorkit.layers.feature_column import column_texts
 from estimatorkit.logger import logger
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.targets import Target
+from estimatorkit.runtime.xla.at_exit import counted, idle
 
 LOST = (AbortedError, UnavailableError)
 """What a step raises when a parameter server was lost or put back."""
@@ -117,11 +118,15 @@ class TrainingCluster:
         over = threading.Event()
 
         def send() -> None:
-            while not over.wait(members.SILENT_SECS / 3):
+            while not _is_over():
                 with suppress(OpError):  # the training's own requests fail, too
                     self._tasks.heartbeat_reachable()
 
-        threading.Thread(target=send, daemon=True).start()
+        def _is_over() -> bool:
+            with idle():
+                return over.wait(members.SILENT_SECS / 3)
+
+        threading.Thread(target=counted(send), daemon=True).start()
         try:
             yield
         finally:

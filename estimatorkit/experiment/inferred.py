@@ -22,6 +22,7 @@ from estimatorkit.experiment.examples import labels_of, used_columns
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table, source_name, training_table
 from estimatorkit.feature_columns import infer
+from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.storage.checkpoint import latest_checkpoint
 
 FILE = "inferred.yaml"
@@ -55,7 +56,7 @@ def _listed_columns(experiment: Experiment, tell: Callable[[str], None] | None) 
         if tell is not None:
             shown = document.dump(chosen)
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(shown, encoding="utf-8")
+            write_durably(kept, shown.encode())
             tell(f"The columns of {source_name(experiment.data.train)}:")
             tell("\n".join([*looking.note_lines(notes), ""]))
             tell(f"The columns that infer chooses, kept in {kept}:")

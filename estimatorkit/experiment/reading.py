@@ -17,6 +17,7 @@ import estimatorkit as ek
 from estimatorkit.experiment import sniffing, sources, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.schema import Experiment
+from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.train.saving.saved_model_constants import EXTRA_ASSETS_DIRECTORY
 
 FILE = "reader.json"
@@ -39,7 +40,7 @@ def assets_extra(experiment: Experiment) -> dict[str, str]:
     }
     path = Path(experiment.model_dir) / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+    write_durably(path, (json.dumps(kept, indent=2) + "\n").encode())
     return {FILE: str(path)}
 
 

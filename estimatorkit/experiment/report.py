@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.predicting import Columns, Prediction
+from estimatorkit.storage.atomic_files import os_errors, plain
 
 INTEGERS = ("global_step",)
 
@@ -154,7 +155,10 @@ def _written(column: NDArray[Any]) -> Any:
 
 def write_table(path: Path, table: Columns) -> None:
     """Writes a table as a CSV file with a header."""
-    with path.open("w", encoding="utf-8", newline="") as stream:
+    with (
+        os_errors("write the table", path),
+        open(path, "w", encoding="utf-8", newline="", opener=plain) as stream,
+    ):
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table)
         rows = zip(*(column.tolist() for column in table.values()), strict=True)

@@ -34,6 +34,7 @@ from estimatorkit.experiment.load import dump_experiment
 from estimatorkit.experiment.predicting import Prediction
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import MAIN, Table
+from estimatorkit.storage.atomic_files import write_durably
 
 Metrics = dict[str, float]
 
@@ -154,7 +155,7 @@ def write_description(experiment: Experiment) -> None:
     """Writes `config.yaml` and `env.json` into the model's folder."""
     folder = Path(experiment.model_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.yaml").write_text(dump_experiment(experiment), encoding="utf-8")
+    write_durably(folder / "config.yaml", dump_experiment(experiment).encode())
     versions = {"estimatorkit": ek.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -162,7 +163,7 @@ def write_description(experiment: Experiment) -> None:
         except metadata.PackageNotFoundError:
             continue  # it is optional
     environment = {"versions": versions, "system": platform.system(), "machine": platform.machine()}
-    (folder / "env.json").write_text(json.dumps(environment, indent=2) + "\n", encoding="utf-8")
+    write_durably(folder / "env.json", (json.dumps(environment, indent=2) + "\n").encode())
 
 
 def _evaluation_input(experiment: Experiment, evaluated: inputs.Examples) -> Callable[[], Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from estimatorkit.core.nest import map_structure
 from estimatorkit.interop.summary_writer import FileWriter
 from estimatorkit.logger import logger
-from estimatorkit.storage.atomic_files import os_errors
+from estimatorkit.storage.atomic_files import os_errors, plain
 
 
 class MetricsWriter:
@@ -52,7 +52,7 @@ class MetricsWriter:
         path = os.path.join(self._directory, "metrics.jsonl")
         with os_errors("write the metrics", path):
             os.makedirs(self._directory, exist_ok=True)
-            with open(path, "a", encoding="utf-8") as file:
+            with open(path, "a", encoding="utf-8", opener=plain) as file:
                 file.write(json.dumps(line, default=repr) + "\n")
         self._write_event(step, values, texts or {})
 

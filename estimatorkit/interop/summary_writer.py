@@ -204,11 +204,9 @@ class _EventFile:
         from tensorboard.compat.proto.event_pb2 import Event, SourceMetadata
 
         makedirs(folder)
-        name = (
-            f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}."
-            f"{next(self._numbers)}{suffix}"
-        )
-        self._records = TFRecordWriter(os.path.join(folder, name))
+        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
+        paths = (os.path.join(folder, f"{name}.{number}{suffix}") for number in self._numbers)
+        self._records = TFRecordWriter(next(path for path in paths if not os.path.lexists(path)))
         weakref.finalize(self, self._records.close)  # a writer may be left open
         self._lock = threading.Lock()
         self._max_queue, self._flush_secs = max_queue, flush_secs

@@ -16,7 +16,7 @@ import numpy as np
 from estimatorkit.core import ports
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
-from estimatorkit.core.errors import CancelledError, value_error
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.x64 import x64
 from estimatorkit.lazy import Port
@@ -29,7 +29,7 @@ from estimatorkit.runtime.prepared_run import (
 from estimatorkit.runtime.session_config import read_config
 from estimatorkit.runtime.state import RunPlan, State
 from estimatorkit.runtime.targets import Target, target_of
-from estimatorkit.runtime.xla.at_exit import park_daemon_threads, watch
+from estimatorkit.runtime.xla.at_exit import native_call, watch
 from estimatorkit.runtime.xla.placement import Placer, SessionDevice, session_devices
 from estimatorkit.runtime.xla.timeline import Trace
 
@@ -80,7 +80,6 @@ class Session:
         self._runs: dict[Any, PreparedRun] = {}
         self._preparing = threading.Lock()
         self._closed = False
-        self._stopped = False
         self._entered: list[Any] = []
         watch(self)
 
@@ -117,6 +116,7 @@ class Session:
 
     # -- running
 
+    @native_call
     def run(
         self,
         fetches: Any,
@@ -164,7 +164,7 @@ class Session:
             run = None
             key = (structure_key(fetches), *(feed_dict or ()))
             run = self._runs.get(key)
-        if self._stopped:
+        if self._closed:
             self._check_open()
         if run is None:
             with self._preparing:  # threads that start together compile once
@@ -176,13 +176,9 @@ class Session:
     def _run_prepared(
         self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
     ) -> Any:
-        try:
-            if options is None and metadata is None and not self._options.timeout:
-                return run(feed_dict)
-            return self._traced(run, feed_dict, options, metadata)
-        except CancelledError:
-            park_daemon_threads()
-            raise
+        if options is None and metadata is None and not self._options.timeout:
+            return run(feed_dict)
+        return self._traced(run, feed_dict, options, metadata)
 
     def _traced(
         self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
@@ -254,8 +250,9 @@ class Session:
         keys = tuple(feed_list or ())
         run = self._prepare(fetches, keys)
 
+        @native_call
         def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
-            if self._stopped:
+            if self._closed:
                 self._check_open()
             feeds = dict(zip(keys, values, strict=True))
             return self._run_prepared(run, feeds, options, run_metadata)
@@ -296,6 +293,7 @@ class Session:
         run: PartialRun = _partial_run.PartialRun(self.graph, self.state, fetches, feeds or ())
         return run
 
+    @native_call
     def partial_run(
         self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
     ) -> Any:
@@ -349,21 +347,17 @@ class Session:
         Closing again has no effect.
         """
         if not self._closed:
-            self._closed = self._stopped = True
+            self._closed = True
             self.state.cancel()
             self._runs.clear()
             self._opened.leave()
 
     def stop_daemons(self) -> None:
-        """Called at exit: parks daemon threads, and cancels runs on other tasks, for which servers
-        in this process would wait.
-        """
-        self._stopped = True
+        """Called at exit: cancels runs on other tasks, for which servers of this process wait."""
         if self._opened.cluster is not None:
             self.state.cancel()
 
     def _check_open(self) -> None:
-        park_daemon_threads()
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
 

@@ -2,7 +2,8 @@
 
 Temporary files (`NAME.tmp-PID-RANDOM`) are next to their targets. Removal renames to such a name,
 then deletes. Readers therefore never see partial files, and `remove_stale_temporaries` recognizes
-what killed writers left behind. `os_errors` converts `OSError`s to the package's errors.
+what killed writers left behind. Files that are written in place, and read, in a folder that others
+may have filled are opened by `plain`. `os_errors` converts `OSError`s to the package's errors.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -30,7 +32,8 @@ _in_progress: set[str] = set()
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-_WRONG_KIND = (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.ENOTEMPTY)
+_WRONG_KIND = (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY)
+_NOT_PLAIN = (errno.ELOOP, errno.ENXIO)
 _ERRORS: dict[int, tuple[type[errors.OpError], str]] = {
     **{
         code: (errors.ResourceExhaustedError, "free space, or raise the quota or limit (ulimit -a)")
@@ -43,6 +46,10 @@ _ERRORS: dict[int, tuple[type[errors.OpError], str]] = {
     **{
         code: (errors.FailedPreconditionError, "a file is where a folder is needed, or the reverse")
         for code in _WRONG_KIND
+    },
+    **{
+        code: (errors.FailedPreconditionError, "remove it: a file is expected, no link or pipe")
+        for code in _NOT_PLAIN
     },
     errno.ENOENT: (errors.NotFoundError, "is the path right, and was it not removed meanwhile?"),
     errno.ENAMETOOLONG: (errors.InvalidArgumentError, "choose a shorter name"),
@@ -75,6 +82,47 @@ def os_errors(doing: str, path: str | os.PathLike[str]) -> Iterator[None]:
     except OSError as error:
         where = error.filename if isinstance(error.filename, str) else path
         raise os_error(doing, where, error.errno or 0) from error
+
+
+def plain(path: str, flags: int) -> int:
+    """An `opener` for `open`, of files in folders that others may have filled.
+
+    Writes through no link, and waits for no pipe.
+
+    Raises:
+        OSError: ELOOP or ENXIO: a link is to be written, or it is not a regular file.
+    """
+    if flags & (os.O_WRONLY | os.O_RDWR):
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), path)
+    return descriptor
+
+
+def read_plain(path: Path) -> bytes:
+    """The content of a file of a folder that others may have filled (see `plain`).
+
+    Raises:
+        FileNotFoundError: it does not exist.
+        OpError: it cannot be read, or is not a regular file.
+    """
+    try:
+        with os_errors("read", path), open(path, "rb", opener=plain) as file:
+            return file.read()
+    except errors.NotFoundError as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+
+
+def check_plain(path: Path) -> None:
+    """Refuses what is not a regular file, where another library will open the path.
+
+    Raises:
+        OSError: ELOOP or ENXIO: it is a link, or not a regular file.
+    """
+    if os.path.lexists(path):
+        os.close(plain(os.fspath(path), os.O_RDWR))
 
 
 def sync_file(path: str | os.PathLike[str]) -> None:

@@ -15,7 +15,7 @@ from types import TracebackType
 import filelock
 
 from estimatorkit.core import errors
-from estimatorkit.storage.atomic_files import os_errors
+from estimatorkit.storage.atomic_files import check_plain, os_errors, plain
 
 _LOCK = "writer.lock"
 _HOLDER = "writer.lock.json"
@@ -49,6 +49,7 @@ class DirectoryLock:
         first = not self.is_held
         with os_errors("lock the model folder", self._directory):
             self._directory.mkdir(parents=True, exist_ok=True)
+            check_plain(self._directory / _LOCK)
             try:
                 self._lock.acquire(timeout=0)
             except filelock.Timeout:
@@ -83,7 +84,10 @@ class DirectoryLock:
     def _write_holder(self) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": now}
-        (self._directory / _HOLDER).write_text(json.dumps(holder) + "\n", encoding="utf-8")
+        path = self._directory / _HOLDER
+        path.unlink(missing_ok=True)  # it may be a link
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(json.dumps(holder) + "\n")
 
     def _taken(self) -> errors.FailedPreconditionError:
         return errors.FailedPreconditionError.explained(
@@ -96,7 +100,8 @@ class DirectoryLock:
     def _describe_holder(self) -> str:
         """Describes the holder; the file is informational, and may be missing or incomplete."""
         try:
-            holder = json.loads((self._directory / _HOLDER).read_bytes()[:4096])
+            with open(self._directory / _HOLDER, "rb", opener=plain) as file:
+                holder = json.loads(file.read(4096))
             return f"process {holder['pid']} on {holder['host']} holds it since {holder['since']}"
         except (OSError, ValueError, TypeError, LookupError, RecursionError):
             return "another process holds it"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import shutil
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -87,6 +89,42 @@ def test_two_hundred_concurrent_clients(base: Path) -> None:
 
     with serving(ModelStore(base)) as server, ThreadPoolExecutor(200) as pool:
         assert set(pool.map(ask, range(2000))) == {200}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the pages of /proc")
+@pytest.mark.parametrize("token", [None, "secret"])
+def test_pipelined_requests_fill_no_memory(base: Path, token: str | None) -> None:
+    """A client that reads no answers is not read from, and leaves nothing when it goes."""
+    requests = b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n" * 600_000
+    with serving(ModelStore(base), token=token) as server:
+        assert is_alive(server) or token
+        before = _resident()
+        with RawClient(server) as client:
+            client.socket.settimeout(2)
+            with pytest.raises(TimeoutError):  # what the kernel holds, below 22 MB
+                client.send(requests)
+            assert _resident() - before < 20 << 20
+        with RawClient(server) as client:
+            assert client.ask("/healthz")[0] == 200
+        assert _resident() - before < 20 << 20
+
+
+def _resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_pipelined_requests_are_answered_in_order(server: ModelServer) -> None:
+    body = json.dumps(ONE).encode()
+    post = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    both = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + post.encode() + body
+    with RawClient(server) as client, ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(client.send, both * 500)
+        for _ in range(500):
+            assert client.response() == (200, {"status": "ok"})
+            status, content = client.response()
+            assert (status, list(content)) == (200, ["predictions"])
+        sent.result()
 
 
 def test_ambiguous_http_is_refused(server: ModelServer) -> None:

@@ -6,13 +6,17 @@ temporary name during the first complete pass and then renamed, so it is complet
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import struct
 import uuid
 import weakref
 import zipfile
+import zlib
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +39,19 @@ from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.execution.replaying import ReplayIterator
 from estimatorkit.data.plan import Reordering, Unary
 from estimatorkit.runtime.steps.columns import RaggedColumn, SparseColumn
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    LookupError,
+    ValueError,
+    TypeError,
+    RuntimeError,  # encrypted; NotImplementedError: another method of compression
+    MemoryError,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,15 +193,11 @@ class FileCacheIterator(ReplayIterator):
         self._discard = weakref.finalize(self, _discard, self._writing, self._temporary)
 
     def _opened(self) -> zipfile.ZipFile:
-        try:
+        with _damage_named(self._path):
             archive = zipfile.ZipFile(self._path)
             found = json.loads(archive.read("cache.json"))
-        except (zipfile.BadZipFile, KeyError, ValueError) as error:
-            raise DataLossError.explained(
-                f"{self._path} is not a dataset cache",
-                received=str(error),
-                hint="remove the file; it will be rewritten",
-            ) from error
+            self._blocks = int(found["blocks"])
+            _check_names(archive, self._blocks)
         if found["elements"] != self._description:
             archive.close()
             raise FailedPreconditionError.explained(
@@ -193,7 +206,6 @@ class FileCacheIterator(ReplayIterator):
                 received=found["elements"],
                 hint="remove the file, or pass another name to cache()",
             )
-        self._blocks = int(found["blocks"])
         return archive
 
     def _write(self, n: int) -> Columns:
@@ -230,7 +242,8 @@ class FileCacheIterator(ReplayIterator):
         while self._rows is None or not count_rows(self._rows):
             if archive is None or self._block == self._blocks:
                 raise end_of_sequence()
-            self._rows = _decode_block(archive, self._block)
+            with _damage_named(f"{self._path}, block {self._block},"):
+                self._rows = _decode_block(archive, self._block)
             self._block += 1
         rows, self._rows = slice_rows(self._rows, 0, n), slice_rows(self._rows, n)
         return rows
@@ -238,6 +251,34 @@ class FileCacheIterator(ReplayIterator):
     def close(self) -> None:
         self._forget()
         super().close()
+
+
+@contextmanager
+def _damage_named(place: str) -> Iterator[None]:
+    """Makes what zipfile and NumPy raise for damaged bytes a `DataLossError` with a place."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise DataLossError.explained(
+            f"{place} is damaged, or not a dataset cache",
+            received=f"{type(error).__name__}: {error}",
+            hint="remove the file; it will be rewritten",
+        ) from error
+
+
+def _check_names(archive: zipfile.ZipFile, blocks: int) -> None:
+    """Checks that all blocks have the same parts; checksums do not include the names.
+
+    Raises:
+        ValueError: they have not.
+    """
+    names = set(archive.namelist()) - {"cache.json"}
+    parts = {name.removeprefix("0/") for name in names if name.startswith("0/")}
+    columns = {int(part.partition("/")[0]) for part in parts}
+    if names != {f"{block}/{part}" for block in range(blocks) for part in parts} or columns != set(
+        range(len(columns))
+    ):
+        raise ValueError("parts are missing")
 
 
 def _discard(archive: zipfile.ZipFile, path: str) -> None:
@@ -270,8 +311,8 @@ def _decode_block(archive: zipfile.ZipFile, block: int) -> Columns:
         head, _, rest = name.partition("/")
         if head == str(block):
             number, _, part = rest.partition("/")
-            with archive.open(name) as file:
-                array = np.lib.format.read_array(file, allow_pickle=False)
+            stored = io.BytesIO(archive.read(name))  # all of it, which compares the checksum
+            array = np.lib.format.read_array(stored, allow_pickle=False)
             columns.setdefault(int(number), {})[part.removesuffix(".npy")] = array
     return [_decode(columns[number]) for number in sorted(columns)]
 

@@ -29,6 +29,7 @@ from estimatorkit.logger import logger
 from estimatorkit.runtime.steps.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
 from estimatorkit.runtime.steps.indexed_columns import IndexedColumn, materialize
 from estimatorkit.runtime.steps.partial_batch import PartialBatches, in_partial_batches
+from estimatorkit.runtime.xla.at_exit import counted
 
 THREAD_NAME = "estimatorkit-input"
 
@@ -378,7 +379,7 @@ class Cursor:
         if block.whole:  # otherwise the end is near: do not prefetch
             self._next = Future()
             threading.Thread(
-                target=_read_into,
+                target=counted(_read_into),
                 args=(self._next, self._read_ahead),
                 name=THREAD_NAME,
                 daemon=True,

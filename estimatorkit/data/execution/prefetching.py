@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from estimatorkit.core.errors import DeadlineExceededError
 from estimatorkit.data.execution.block_iterator import BlockIterator, State, UnaryIterator
 from estimatorkit.data.execution.buffers import Columns, count_rows
+from estimatorkit.runtime.xla.at_exit import counted, idle
 
 THREAD_NAME = "estimatorkit-prefetch"
 
@@ -46,7 +47,8 @@ def _read_ahead(channel: _Channel) -> None:
     while True:
         with channel.changed:
             while channel.rows >= channel.limit and not channel.stopped:
-                channel.changed.wait()
+                with idle():
+                    channel.changed.wait()
             if channel.stopped:
                 return
             wanted = channel.block_rows
@@ -101,9 +103,10 @@ class PrefetchIterator(UnaryIterator):
         channel = _Channel(self._input, limit=self._buffer_size, block_rows=n)
         self._channel = channel
         self._thread = threading.Thread(
-            target=_read_ahead, args=(channel,), name=THREAD_NAME, daemon=True
+            target=counted(_read_ahead), args=(channel,), name=THREAD_NAME, daemon=True
         )
         self._finalizer = weakref.finalize(self, channel.stop)
+        self._finalizer.atexit = False  # a thread that the program waits for may wait for rows
         self._thread.start()
         return channel
 

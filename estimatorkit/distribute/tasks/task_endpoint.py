@@ -29,6 +29,7 @@ from estimatorkit.distribute.tasks.reply_cache import Channels
 from estimatorkit.distribute.tasks.shared_memory import SharedMemory
 from estimatorkit.distribute.tasks.task_service import Call, TaskService
 from estimatorkit.distribute.tls import Identity
+from estimatorkit.runtime.xla.at_exit import counted
 
 AUTHORIZATION = "authorization"
 """The header with the token."""
@@ -103,7 +104,7 @@ class TaskEndpoint(flight.FlightServerBase):  # type: ignore[misc]
             seconds: how long to wait for clients to close their channels.
         """
         self.stopping.set()
-        stopping = threading.Thread(target=self.shutdown, daemon=True)
+        stopping = threading.Thread(target=counted(self.shutdown), daemon=True)
         stopping.start()
         stopping.join(seconds)
         return not stopping.is_alive()

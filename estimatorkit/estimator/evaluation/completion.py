@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import InvalidArgumentError
+from estimatorkit.core.errors import InvalidArgumentError, OpError
 from estimatorkit.logger import logger
-from estimatorkit.storage.atomic_files import write_durably
+from estimatorkit.storage.atomic_files import read_plain, write_durably
 from estimatorkit.storage.checkpoint_state import check_name
 
 FILE = "train_and_evaluate.json"
@@ -80,10 +80,10 @@ def read_completion(model_dir: str) -> Completion | None:
     """Reads the file; None if there is none or, with a warning, if it is damaged."""
     path = Path(model_dir) / FILE
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_plain(path))
     except FileNotFoundError:
         return None
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, OpError):
         content = None
     if isinstance(content, dict) and content.pop("version", None) == _VERSION:
         fields = _checked(content)

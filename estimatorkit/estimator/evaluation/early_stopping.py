@@ -25,6 +25,7 @@ from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor, Mode
 from estimatorkit.logger import logger
 from estimatorkit.storage.atomic_files import (
     os_errors,
+    read_plain,
     remove_durably,
     remove_stale_temporaries,
     sync_file,
@@ -274,7 +275,7 @@ class BestCheckpoint:
     def _read_state(self) -> tuple[tuple[str, float], list[tuple[int, float]]] | None:
         path = self._folder / _STATE
         try:
-            content = json.loads(path.read_bytes())
+            content = json.loads(read_plain(path))
             watched = (content["metric"], content["mode"], content["evaluation"])
             best = (check_name(content["checkpoint"]), float(content["value"]))
             evaluations = [(int(step), float(value)) for step, value in content["evaluations"]]

@@ -15,6 +15,7 @@ from typing import Any
 
 from estimatorkit.interop.summary_writer import summary_iterator
 from estimatorkit.logger import logger
+from estimatorkit.storage.atomic_files import read_plain
 
 EVENT_FILES = "*.tfevents.*"
 LINES = "metrics.jsonl"
@@ -57,7 +58,7 @@ def events(files: list[Path]) -> Iterator[tuple[int, dict[str, float]]]:
 def lines(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
     """Yields the step and scalars of each line of a `metrics.jsonl`, if it exists."""
     try:
-        text = file.read_text("utf-8", errors="replace")
+        text = read_plain(file).decode("utf-8", "replace")
     except FileNotFoundError:
         return
     for number, line in enumerate(text.splitlines(), start=1):

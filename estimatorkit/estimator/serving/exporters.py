@@ -23,7 +23,7 @@ from estimatorkit.core.errors import NotFoundError, value_error
 from estimatorkit.estimator.evaluation.evaluation_records import events
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor, Mode
 from estimatorkit.logger import logger
-from estimatorkit.storage.atomic_files import remove_durably, write_durably
+from estimatorkit.storage.atomic_files import read_plain, remove_durably, write_durably
 
 CompareFn = Callable[..., bool]
 ExportFn = Callable[..., Any]
@@ -324,7 +324,7 @@ class BestExporter(_SavedModelExporter):
     def _read_best(self, folder: Path) -> Mapping[str, Any] | None:
         """The best evaluation in `best.json`; None if it is not recorded."""
         try:
-            content = json.loads((folder / _BEST).read_bytes())
+            content = json.loads(read_plain(folder / _BEST))
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError):

@@ -13,6 +13,7 @@ from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.exported_files import REQUEST, SIGNATURE
 from estimatorkit.estimator.serving.predictor import Predictor, load_predictor, versions_of
 from estimatorkit.logger import logger
+from estimatorkit.runtime.xla.at_exit import counted, idle
 
 _POLL_SECONDS = 2.0
 
@@ -131,10 +132,14 @@ class ModelStore:
         """Checks for newer versions on a thread until `close`."""
 
         def look() -> None:
-            while not self._closed.wait(_POLL_SECONDS):
+            while not is_closed():
                 self.refresh()
 
-        threading.Thread(target=look, name=f"versions of {self.name}", daemon=True).start()
+        def is_closed() -> bool:
+            with idle():
+                return self._closed.wait(_POLL_SECONDS)
+
+        threading.Thread(target=counted(look), name=f"versions of {self.name}", daemon=True).start()
 
     def get(self, version: int | None = None, label: str | None = None) -> tuple[int, Predictor]:
         """A version, the newest by default.

@@ -30,6 +30,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.training_and_evaluation import train_and_evaluate
 from estimatorkit.experiment.tuning.space import Dimension
+from estimatorkit.storage.atomic_files import check_plain, os_errors
 from estimatorkit.train.hooks.hooks import NanLossDuringTrainingError
 
 Settings = dict[str, Any]
@@ -111,6 +112,8 @@ class Search:
             folder.mkdir(parents=True, exist_ok=True)
             journal = module.storages.journal
             file = str(folder / "journal.log")
+            with os_errors("write the search", file):
+                check_plain(Path(file))
             self.storage = module.storages.JournalStorage(
                 journal.JournalFileBackend(file, journal.JournalFileOpenLock(file))
             )

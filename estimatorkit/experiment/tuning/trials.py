@@ -26,7 +26,7 @@ from estimatorkit.experiment.sections import leaves
 from estimatorkit.experiment.tuning.search import Report, Search, Settings, Trial
 from estimatorkit.interop.summary_writer import FileWriter
 from estimatorkit.logger import logger
-from estimatorkit.storage.atomic_files import write_durably
+from estimatorkit.storage.atomic_files import plain, write_durably
 
 FOLDER = "tune"
 EXPERIMENT = "experiment.yaml"
@@ -174,7 +174,10 @@ def _run_in_processes(
 
 def work(folder: Path, trials: int, index: int) -> None:
     """Runs trials in this process, which logs to a file in the folder."""
-    sys.stderr = (folder / f"process-{index}.log").open("a", encoding="utf-8", buffering=1)
+    log = folder / f"process-{index}.log"
+    sys.stderr = open(  # noqa: SIM115 - until the process ends
+        log, "a", encoding="utf-8", buffering=1, opener=plain
+    )
     logger.setLevel(logging.ERROR)
     experiment = load_experiment(folder / EXPERIMENT)
     seed = None if experiment.seed is None else experiment.seed + index

@@ -29,6 +29,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation
+from estimatorkit.runtime.xla.at_exit import is_leaving
 
 Element: TypeAlias = tuple[NDArray[Any], ...]
 """One array per component."""
@@ -65,7 +66,7 @@ class Blocking:
             DeadlineExceededError: the run's deadline passed first.
         """
         while True:
-            if self._session_closed or context.cancellation.is_closed:
+            if self._session_closed or context.cancellation.is_closed or is_leaving():
                 raise CancelledError(None, None, cancelled)
             context.raise_if_cancelled()  # before `ready`: a cancelled run must not take anything
             if ready():

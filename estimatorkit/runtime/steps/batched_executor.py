@@ -40,6 +40,7 @@ from estimatorkit.runtime.steps.columns import (
     stack,
     take_rows,
 )
+from estimatorkit.runtime.xla.at_exit import check_not_forked
 from estimatorkit.runtime.xla.faults import Sites
 from estimatorkit.runtime.xla.placement import on_host
 from estimatorkit.runtime.xla.random_bits import state_in_body
@@ -129,6 +130,7 @@ class BatchedExecutor:
         Returns:
             A column for each fetch.
         """
+        check_not_forked()
         rows = _Rows(count, first, epoch)
         values: dict[Tensor, Any] = dict(self._shared)
         spread: set[Tensor] = set(self._by_row)

@@ -1,8 +1,9 @@
 """The thread that compiles while programs run.
 
 It is a daemon thread with a queue. At exit the queue is dropped, and what the thread compiles is
-awaited: an interpreter that ended meanwhile would abort (see `at_exit`), and the executable gets
-into the persistent cache. The threads of `concurrent.futures` would first do all that is queued.
+awaited for a minute: an interpreter that ended meanwhile would abort (see `at_exit`), and the
+executable gets into the persistent cache. The threads of `concurrent.futures` would first do all
+that is queued.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 
+from estimatorkit.runtime.xla.at_exit import counted, has_left, idle
+
 NAME = "estimatorkit-compiler"
+
+_LONGEST_WAIT = 60.0
 
 _Task: TypeAlias = "tuple[Future[Any], Callable[[], Any]]"
 
@@ -39,21 +44,28 @@ def submit(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     _queue.put((future, lambda: context.run(function, *arguments)))
     with _lock:
         if _thread is None:
-            _thread = threading.Thread(target=_work, args=(_queue,), name=NAME, daemon=True)
+            _thread = threading.Thread(
+                target=counted(_work), args=(_queue,), name=NAME, daemon=True
+            )
             _thread.start()
             atexit.register(_leave, _thread)
     return future
 
 
 def _work(queue: SimpleQueue[_Task | None]) -> None:
-    while (task := queue.get()) is not None:
+    while (task := _next(queue)) is not None:
         future, function = task
-        if future.set_running_or_notify_cancel():
+        if not has_left() and future.set_running_or_notify_cancel():
             try:
                 future.set_result(function())
             except Exception as error:  # raised by the run that wants the result
                 future.set_exception(error)
         del task, future, function  # not kept while waiting
+
+
+def _next(queue: SimpleQueue[_Task | None]) -> _Task | None:
+    with idle():
+        return queue.get()
 
 
 def _leave(thread: threading.Thread) -> None:
@@ -63,4 +75,4 @@ def _leave(thread: threading.Thread) -> None:
             _queue.get_nowait()
     except Empty:
         _queue.put(None)
-    thread.join()
+    thread.join(_LONGEST_WAIT)

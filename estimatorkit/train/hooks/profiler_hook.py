@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from estimatorkit.logger import logger
+from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks.hooks import (
     SessionRunArgs,
@@ -86,4 +87,4 @@ class ProfilerHook(SessionRunHook):
         logger.info("Saving timeline for %d into '%s'.", step, path)
         timeline = Timeline(run_values.run_metadata.step_stats)
         self._directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(timeline.generate_chrome_trace_format(*self._show), encoding="utf-8")
+        write_durably(path, timeline.generate_chrome_trace_format(*self._show).encode())

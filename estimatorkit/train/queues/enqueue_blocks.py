@@ -26,6 +26,7 @@ from estimatorkit.runtime.local_state import LocalState
 from estimatorkit.runtime.plan import make_plan, needed_operations
 from estimatorkit.runtime.steps.batched_executor import BatchedExecutor
 from estimatorkit.runtime.steps.columns import stack
+from estimatorkit.runtime.xla.at_exit import native
 
 LARGEST = 64
 """Elements of a block."""
@@ -94,6 +95,10 @@ class EnqueueBlocks:
 
     def __call__(self) -> None:
         """Enqueues a block: at least one element."""
+        with native():
+            self._enqueue_next()
+
+    def _enqueue_next(self) -> None:
         taken = _SOURCES[self._source.type](self._source, self._state)
         try:
             self._enqueue(taken)

@@ -25,6 +25,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.lazy import listing
 from estimatorkit.logger import logger
 from estimatorkit.ops.queues.queues import QueueBase
+from estimatorkit.runtime.xla.at_exit import counted, idle
 from estimatorkit.train.queues.enqueue_blocks import EnqueueBlocks
 from estimatorkit.train.sessions.coordinator import Coordinator
 
@@ -187,7 +188,7 @@ class QueueRunner:
         blocks = {op: EnqueueBlocks.of(sess, op) for op in dict.fromkeys(self._enqueue_ops)}
         threads = [
             threading.Thread(
-                target=self._run,
+                target=counted(self._run),
                 args=(sess, op, blocks[op], coord),
                 name=f"{name}-{op.name}",
                 daemon=daemon,
@@ -197,7 +198,7 @@ class QueueRunner:
         if coord is not None:
             threads.append(
                 threading.Thread(
-                    target=self._close_on_stop,
+                    target=counted(self._close_on_stop),
                     args=(sess, coord),
                     name=f"{name}-close_on_stop",
                     daemon=daemon,
@@ -248,7 +249,8 @@ class QueueRunner:
             return self._running[session] == 0
 
     def _close_on_stop(self, session: Any, coord: Coordinator) -> None:
-        coord.wait_for_stop()
+        with idle():
+            coord.wait_for_stop()
         _close(session, self._cancel_op)
 
 

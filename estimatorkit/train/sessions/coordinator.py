@@ -15,6 +15,7 @@ from typing import Any
 
 from estimatorkit.core.errors import OutOfRangeError, explain, value_error
 from estimatorkit.logger import logger
+from estimatorkit.runtime.xla.at_exit import counted, idle, park_daemon_threads
 
 _LOOK_AGAIN = 0.1
 """The polling interval of `join` in seconds."""
@@ -224,10 +225,14 @@ class LooperThread(threading.Thread):
 
     def run(self) -> None:
         """The body of the thread."""
+        counted(self._run)()
+
+    def _run(self) -> None:
         with self._coord.stop_on_exception():
             self.start_loop()
             turn = time.monotonic()
             while not self._wait_for_turn(turn):
+                park_daemon_threads()
                 turn += self._interval or 0.0
                 self.run_loop()
             self.stop_loop()
@@ -235,7 +240,8 @@ class LooperThread(threading.Thread):
     def _wait_for_turn(self, turn: float) -> bool:
         if self._interval is None:
             return self._coord.should_stop()
-        return self._coord.wait_for_stop(max(0.0, turn - time.monotonic()))
+        with idle():
+            return self._coord.wait_for_stop(max(0.0, turn - time.monotonic()))
 
     def start_loop(self) -> None:
         """Called once, before the first iteration."""

@@ -24,6 +24,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.logger import logger
 from estimatorkit.runtime.session import Session
+from estimatorkit.runtime.xla.at_exit import idle
 from estimatorkit.train.hooks.hooks import SessionRunArgs, SessionRunContext, SessionRunHook
 from estimatorkit.train.queues.queue_runner import QueueRunner
 from estimatorkit.train.sessions.coordinator import Coordinator
@@ -86,7 +87,8 @@ class SynchronizingRunner(QueueRunner):
                 raise
 
     def _close_on_stop(self, session: Any, coord: Coordinator) -> None:
-        coord.wait_for_stop()
+        with idle():
+            coord.wait_for_stop()
         _tell(session, self.cancel_op)
         if session.sess_str:
             session.close()
