@@ -184,8 +184,8 @@ def _read(
         if header is True or (header == "infer" and columns is None):
             start = first.end
         if columns is None:
-            cells = [cell.decode("utf-8", "replace") for cell in first.cells]
-            columns = cells if header else [f"column_{index}" for index in range(len(cells))]
+            words = [cell.decode("utf-8", "replace") for cell in first.cells]
+            columns = words if header else [f"column_{index}" for index in range(len(words))]
     names = list(columns or ())
     _check_names(name, names, dtypes or {})
     layout = replace(
