@@ -84,7 +84,7 @@ def starter(
         tell: gets lines on what is assumed of the file, and on each column.
 
     Raises:
-        DataError: the file cannot be read, or has no such column.
+        DataError: the file cannot be read, or has no such column, or it has one value only.
     """
     source, written, assumed = tables.source_of(path), dict[str, Any](), list[str]()
     if isinstance(source, sources.CsvSource):
@@ -104,6 +104,7 @@ def starter(
     seen = looking.looks(source, table, given.decimal)
     formats = {name: formatting.setting(each.format) for name, each in seen.items()}
     labels = seen[label].format.values(table[label]) if label in seen else table[label]
+    _check_varies(path, label, labels)
     kind, arguments, metric = _task(labels)
     rows = round(tables.row_count(table) * (1 - _HOLDOUT))
     classes = arguments.get("n_classes", 2) if kind == "Classifier" else 0
@@ -175,6 +176,18 @@ def _formats(formats: dict[str, Any], seen: dict[str, Look]) -> str:
 
 def _lines(settings: dict[str, Any]) -> list[str]:
     return [f"{key}: {dump(value, flow=True)}" for key, value in settings.items()]
+
+
+def _check_varies(path: Path, label: str, column: Any) -> None:
+    """Raises DataError if there is nothing to tell apart."""
+    values = set(column[~tables.missing(column)].tolist())
+    if len(values) < 2:
+        raise DataError.explained(
+            f"{path}: column {label!r} has {'one value only' if len(values) else 'no values'}",
+            expected="two different ones, or more",
+            received=", ".join(text(each) for each in values) or None,
+            hint="--label names another column; or add rows with other values.",
+        )
 
 
 def _task(column: Any) -> tuple[str, dict[str, Any], str]:

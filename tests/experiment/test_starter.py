@@ -129,3 +129,20 @@ def test_missing_label_raises() -> None:
     assert "did you mean 'rich'?" in result.stderr
     result = invoke("init", "peple.csv", "--label", "rich")
     assert "did you mean 'people.csv'?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (["no", "no", None], "has one value only.\n  expected: two different ones, or more\n"),
+        ([7, 7, 7], "has one value only.\n"),
+        ([None, None, None], "has no values.\n"),
+    ],
+)
+def test_label_of_one_value_raises(values: list[object], problem: str) -> None:
+    pd.DataFrame({"age": [1, 2, 3], "rich": values}).to_csv("people.csv", index=False)
+    result = invoke("init", "people.csv", "--label", "rich")
+    assert result.exit_code == 1
+    assert f"error: people.csv: column 'rich' {problem}" in result.stderr
+    assert "--label names another column" in result.stderr
+    assert not Path("people.yaml").exists()
