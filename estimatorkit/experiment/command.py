@@ -64,10 +64,10 @@ class _Group(click.Group):
             logger.addHandler(notes)
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             if ctx.meta.get("traceback"):
                 raise
-            click.echo("Interrupted.", err=True)
+            click.echo(" ".join(("Interrupted.", *error.args)), err=True)
             ctx.exit(130)
         except (OpError, ValueError, TypeError, OSError) as error:
             if ctx.meta.get("traceback") or isinstance(error, BrokenPipeError):
@@ -472,7 +472,22 @@ def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
         length = "read once"
     source = tables.source_name(experiment.data.train)
     click.echo(f"Training {experiment.name} on {source}: {length}")
-    return runner.train(experiment, _tell)
+    try:
+        return runner.train(experiment, _tell)
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(_next_time(experiment, choice)) from error
+
+
+def _next_time(experiment: Experiment, choice: Choice | None) -> str:
+    """What the same command does after an interruption of the training."""
+    from estimatorkit.experiment.estimators import Trees
+    from estimatorkit.storage.checkpoint import latest_checkpoint
+
+    saved = latest_checkpoint(experiment.model_dir)
+    if saved is None or isinstance(experiment.estimator, Trees):
+        return "The same command begins again."
+    without = " without --restart" if choice == "restart" else ""
+    return f"The same command{without} goes on from {saved}."
 
 
 def _tell(text: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import estimatorkit as ek
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.experiment import command, runner
 from estimatorkit.experiment.errors import DataError
@@ -131,6 +132,47 @@ def test_library_errors_become_messages(
     assert result.exc_info is not None
     if code == 1:
         assert result.exception is error
+
+
+@pytest.mark.parametrize(
+    ("estimator", "more", "told"),
+    [
+        ("LinearClassifier", (), "The same command goes on from {}/model.ckpt-2."),
+        ("LinearClassifier", ("--restart",), "without --restart goes on from {}/model.ckpt-2."),
+        ("EnsembleClassifier", (), "The same command begins again."),
+    ],
+)
+def test_interruption_says_what_the_same_command_does(
+    estimator: str,
+    more: tuple[str, ...],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    def interrupted(experiment: Experiment, tell: object) -> None:
+        with ek.Graph().as_default(), ek.Session() as session:
+            ek.train.get_or_create_global_step()
+            session.run(ek.global_variables_initializer())
+            ek.train.Saver().save(session, str(tmp_path / "model.ckpt"), 2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "train", interrupted)
+    kind = f"estimator={{type: {estimator}, n_classes: 3}}"
+    result = invoke("train", CONFIG, kind, "--model-dir", str(tmp_path), *more)
+    assert result.exit_code == 130
+    assert result.stderr.endswith(told.format(tmp_path) + "\n")
+    assert "Interrupted. The same command" in result.stderr
+
+
+def test_interruption_before_a_checkpoint_begins_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(experiment: Experiment, tell: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "train", interrupted)
+    result = invoke("train", CONFIG, "--model-dir", str(tmp_path))
+    assert result.stderr == "Interrupted. The same command begins again.\n"
 
 
 def test_suggested_commands_repeat_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
