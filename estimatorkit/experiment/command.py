@@ -505,13 +505,15 @@ def show_metrics(
     """Prints metrics; after training, also the checkpoint's name and a baseline's scores."""
     from estimatorkit.experiment import report, tables
 
+    stopping, selection = experiment.train.early_stopping, experiment.selection
+    judge = selection.metric if selection else stopping.metric if stopping else None
     for name, values in metrics.items():
         found = "" if trained is None else _chosen_by(experiment, name, trained)
         click.echo(f"Evaluation on {tables.evaluation_source(experiment, name)}{found}:")
         for line in report.metrics_lines(values):
             click.echo(line)
         if trained is not None:
-            for line in report.baseline_lines(values, trained.baselines.get(name, {})):
+            for line in report.baseline_lines(values, trained.baselines.get(name, {}), judge):
                 click.echo(line)
 
 
