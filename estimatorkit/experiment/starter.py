@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ _MOST_CLASSES = 20
 """Integer labels of more values are numbers to predict."""
 
 _HOLDOUT = 0.2
+
+_RARE = 0.1
+"""The share of the rows below which a class of two is rare."""
 
 _TEMPLATE = """\
 # Predicts {label} from the other columns of {file}.
@@ -142,6 +146,11 @@ def starter(
         tell(line)
     skipped = f"  missing_labels: skip      # {absent:,} rows have no {label}\n" if absent else ""
     settings = chosen.sections(rows, metric)
+    rare = _rare_class(labels) if classes == 2 else None
+    if rare is not None:
+        found = f"class {' '.join(rare[0].split())} is {rare[1]:.1%} of the rows"
+        settings["train"] += f"\n# class_weights: balanced   # {found}: its errors count more"
+        tell(f"Of {label}, {found}: accuracy says little. See class_weights in {config}.")
     return _TEMPLATE.format(
         label=dump(label, flow=True),
         file=path.name,
@@ -204,6 +213,14 @@ def _task(column: Any) -> tuple[str, dict[str, Any], str]:
     if whole and len(values) <= _MOST_CLASSES and values.tolist() == [*range(len(values))]:
         return "Classifier", {"n_classes": len(values)}, _metric(len(values))
     return "Regressor", {}, "rmse"
+
+
+def _rare_class(labels: Any) -> tuple[str, float] | None:
+    """The rarer class and its share, if that is small."""
+    values = Counter(text(each) for each in labels[~tables.missing(labels)].tolist())
+    name, count = values.most_common()[-1]
+    share = count / values.total()
+    return (name, share) if share < _RARE else None
 
 
 def _metric(classes: int) -> str:

@@ -146,3 +146,20 @@ def test_label_of_one_value_raises(values: list[object], problem: str) -> None:
     assert f"error: people.csv: column 'rich' {problem}" in result.stderr
     assert "--label names another column" in result.stderr
     assert not Path("people.yaml").exists()
+
+
+@pytest.mark.parametrize(("rare", "told"), [(9, "9.0%"), (10, None)])
+@pytest.mark.parametrize("classes", [("0", "1"), ("no", "yes")])
+def test_rare_class_is_named(rare: int, told: str | None, classes: tuple[str, str]) -> None:
+    labels = [classes[0]] * (100 - rare) + [classes[1]] * rare
+    pd.DataFrame({"age": range(100), "left": labels}).to_csv("people.csv", index=False)
+    output = succeed("init", "people.csv", "--label", "left")
+    written = Path("people.yaml").read_text()
+    if told is None:
+        assert "class_weights" not in written + output
+        return
+    found = f"class {classes[1]} is {told} of the rows"
+    assert f"Of left, {found}: accuracy says little." in output
+    assert f"  # class_weights: balanced   # {found}" in written
+    Path("people.yaml").write_text(written.replace("# class_weights", "class_weights"))
+    assert load_experiment("people.yaml").train.class_weights == "balanced"
