@@ -382,7 +382,8 @@ class Estimator:
             name: a name for this evaluation, if there are several.
 
         Returns:
-            The metrics by name, including 'loss' (averaged over batches) and 'global_step'.
+            The metrics by name, including 'loss' (averaged over batches) and 'global_step'. They
+            are NumPy scalars, as TensorFlow's, whose `item()` is a Python number.
 
         Raises:
             ValueError: there is no checkpoint, the input is empty, or `steps` is not positive.
