@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 SAMPLES = 3
 
+_ALL = 1000
+"""More characters than the first sentence of any command; click cuts it after 45."""
+
 
 class Failure(click.ClickException):
     """An error of this package as a click exception, with its exit code."""
@@ -56,7 +59,14 @@ class _Notes(logging.Handler):
 
 
 class _Group(click.Group):
-    """Converts errors to messages and exit codes."""
+    """Converts errors to messages and exit codes, and lists commands with whole sentences."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, each.get_short_help_str(_ALL)) for name, each in found.items() if each]
+            )
 
     def invoke(self, ctx: click.Context) -> Any:
         notes = _Notes(logging.WARNING)

@@ -30,6 +30,12 @@ def test_help_lists_every_command() -> None:
         assert invoke(name, "--help").exit_code == 0
 
 
+def test_help_cuts_no_sentence() -> None:
+    _, commands = invoke("--help").stdout.split("Commands:")
+    assert "..." not in commands
+    assert "that predicts a column of DATA (CSV or Parquet). predict" in " ".join(commands.split())
+
+
 def test_help_imports_nothing_heavy() -> None:
     heavy = ("jax", "numpy", "pandas", "pydantic", "yaml", "tensorboard")
     code = (
