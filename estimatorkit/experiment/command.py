@@ -12,6 +12,7 @@ import codecs
 import contextlib
 import functools
 import logging
+import re
 import shlex
 import shutil
 import sys
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from estimatorkit.core.errors import OpError
-from estimatorkit.experiment.errors import UserError
+from estimatorkit.experiment.errors import DataError, UserError
 from estimatorkit.logger import logger
 from estimatorkit.version import __version__
 
@@ -250,10 +251,19 @@ def init(
     except LookupError as error:
         raise click.UsageError(f"--encoding: {error}; such as utf-8, latin-1, utf-16") from error
     given = sniffing.Given(delimiter, encoding, decimal, header)
-    written = starter.starter(data, label, path, seconds, given, click.echo)
+    try:
+        written = starter.starter(data, label, path, seconds, given, click.echo)
+    except DataError as error:
+        raise DataError(_without_keys(str(error))) from error
     path.write_text(written, encoding="utf-8")
     click.echo(f"The experiment is in {path}. Next:")
     click.echo(f"  {shlex.join([*program(), 'run', str(path)])}")
+
+
+def _without_keys(message: str) -> str:
+    """A message of reading, with options of `init` for keys of a file that is yet to be written."""
+    message = message.replace("; in a configuration, relative to the YAML file's folder", "")
+    return re.sub(r"\bencoding: '([^']*)'", r"--encoding \1", message)
 
 
 @cli.command()

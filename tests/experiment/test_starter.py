@@ -163,3 +163,13 @@ def test_rare_class_is_named(rare: int, told: str | None, classes: tuple[str, st
     assert f"  # class_weights: balanced   # {found}" in written
     Path("people.yaml").write_text(written.replace("# class_weights", "class_weights"))
     assert load_experiment("people.yaml").train.class_weights == "balanced"
+
+
+def test_errors_name_options_where_there_is_no_file_yet() -> None:
+    Path("people.csv").write_bytes(b"town,rich\nOslo,1\nK\xf8ge,0\n")
+    result = invoke("init", "people.csv", "--label", "rich", "--encoding", "utf-8")
+    assert "hint:     give the file's encoding, for example --encoding latin-1" in result.stderr
+    result = invoke("init", "nobody.csv", "--label", "rich")
+    assert "expected: a CSV file\n" in result.stderr
+    result = invoke("init", "people.csv", "--label", "rich")
+    assert result.stderr.startswith("error: people.csv: a part of the split is empty.")
