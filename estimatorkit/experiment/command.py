@@ -121,15 +121,19 @@ class Invocation:
         return shlex.join([*words, *arguments])
 
 
-def program() -> list[str]:
-    """How this program was started, as the user can type it again."""
+def program(name: str = "estimatorkit") -> list[str]:
+    """How this program was started, as the user can type it again.
+
+    Args:
+        name: another program, which is installed beside it.
+    """
     started = Path(sys.argv[0])
     if started.name == "__main__.py":
-        return ["python", "-m", "estimatorkit"]
-    if started.name != "estimatorkit" or shutil.which("estimatorkit"):
-        return ["estimatorkit"]
+        return ["python", "-m", "estimatorkit" if name == "estimatorkit" else f"{name}.main"]
+    if started.name != "estimatorkit" or shutil.which(name):
+        return [name]
     here = Path.cwd()
-    absolute = started.absolute()
+    absolute = started.absolute().with_name(name)
     return [str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)]
 
 
@@ -290,7 +294,7 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
     click.echo(f"  {invocation.again('show')}")
     for each in experiment.export:
         click.echo(f"  {shlex.join([*program(), 'serve'])} {folder}/export/{each.name}")
-    click.echo(f"  tensorboard --logdir {folder}")
+    click.echo(f"  {shlex.join(program('tensorboard'))} --logdir {folder}")
     if experiment.train.steps is not None and not isinstance(experiment.estimator, Trees):
         click.echo(
             f"Running it again trains {experiment.train.steps} steps more;"

@@ -199,3 +199,11 @@ def test_program_outside_path_is_named_in_full(
     assert command.Invocation("a.yaml", (), None).again("show") == (
         ".venv/bin/estimatorkit show a.yaml"
     )
+    assert command.program("tensorboard") == [".venv/bin/tensorboard"]
+
+
+def test_tensorboard_is_started_as_this_program_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/estimatorkit/__main__.py"])
+    assert command.program("tensorboard") == ["python", "-m", "tensorboard.main"]
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    assert command.program("tensorboard") == ["tensorboard"]
