@@ -24,6 +24,7 @@ from estimatorkit.estimator.arguments import (
     check_model_fn,
     check_steps,
     checked_config,
+    line_of,
 )
 from estimatorkit.estimator.built_model import BuiltModel, MadeOf, ModelStore, Setting
 from estimatorkit.estimator.evaluation.evaluation import Evaluation, described
@@ -736,7 +737,12 @@ class Estimator:
         given = {name: known[name] for name in names if name in known}
         spec = self._model_fn(features=features, **given)
         if not isinstance(spec, EstimatorSpec):
-            raise ValueError("model_fn should return an EstimatorSpec.")
+            raise value_error(
+                "model_fn should return an EstimatorSpec",
+                received="None" if spec is None else repr(spec),
+                made_at=line_of(self._model_fn),
+                hint=f"is a return missing for mode {mode!r}?" if spec is None else None,
+            )
         return spec
 
     # -- for people
