@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.source import SourceLine
 from estimatorkit.estimator.run_config import RunConfig, default_session_config
 from estimatorkit.logger import logger
 
@@ -75,6 +76,17 @@ def arguments_of(function: Callable[..., Any]) -> list[str]:
     ]
 
 
+def line_of(function: Callable[..., Any]) -> SourceLine | None:
+    """Where a function begins, for messages; None unless it is written in Python."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    return SourceLine(code.co_filename, code.co_firstlineno, function.__qualname__)
+
+
 def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
     """Raises ValueError unless a `model_fn` accepts the arguments it is called with."""
     names = arguments_of(model_fn)
@@ -120,4 +132,5 @@ __all__ = [
     "check_model_fn",
     "check_steps",
     "checked_config",
+    "line_of",
 ]

@@ -24,6 +24,7 @@ from estimatorkit.estimator.arguments import (
     check_model_fn,
     check_steps,
     checked_config,
+    line_of,
 )
 from estimatorkit.estimator.built_model import BuiltModel, MadeOf, ModelStore, Setting
 from estimatorkit.estimator.evaluation.evaluation import Evaluation, described
@@ -382,7 +383,8 @@ class Estimator:
             name: a name for this evaluation, if there are several.
 
         Returns:
-            The metrics by name, including 'loss' (averaged over batches) and 'global_step'.
+            The metrics by name, including 'loss' (averaged over batches) and 'global_step'. They
+            are NumPy scalars, as TensorFlow's, whose `item()` is a Python number.
 
         Raises:
             ValueError: there is no checkpoint, the input is empty, or `steps` is not positive.
@@ -735,7 +737,12 @@ class Estimator:
         given = {name: known[name] for name in names if name in known}
         spec = self._model_fn(features=features, **given)
         if not isinstance(spec, EstimatorSpec):
-            raise ValueError("model_fn should return an EstimatorSpec.")
+            raise value_error(
+                "model_fn should return an EstimatorSpec",
+                received="None" if spec is None else repr(spec),
+                made_at=line_of(self._model_fn),
+                hint=f"is a return missing for mode {mode!r}?" if spec is None else None,
+            )
         return spec
 
     # -- for people

@@ -12,6 +12,7 @@ import codecs
 import contextlib
 import functools
 import logging
+import re
 import shlex
 import shutil
 import sys
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from estimatorkit.core.errors import OpError
-from estimatorkit.experiment.errors import UserError
+from estimatorkit.experiment.errors import DataError, UserError
 from estimatorkit.logger import logger
 from estimatorkit.version import __version__
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from estimatorkit.experiment.schema import Experiment
 
 SAMPLES = 3
+
+_ALL = 1000
+"""More characters than the first sentence of any command; click cuts it after 45."""
 
 
 class Failure(click.ClickException):
@@ -56,7 +60,14 @@ class _Notes(logging.Handler):
 
 
 class _Group(click.Group):
-    """Converts errors to messages and exit codes."""
+    """Converts errors to messages and exit codes, and lists commands with whole sentences."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, each.get_short_help_str(_ALL)) for name, each in found.items() if each]
+            )
 
     def invoke(self, ctx: click.Context) -> Any:
         notes = _Notes(logging.WARNING)
@@ -64,10 +75,10 @@ class _Group(click.Group):
             logger.addHandler(notes)
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             if ctx.meta.get("traceback"):
                 raise
-            click.echo("Interrupted.", err=True)
+            click.echo(" ".join(("Interrupted.", *error.args)), err=True)
             ctx.exit(130)
         except (OpError, ValueError, TypeError, OSError) as error:
             if ctx.meta.get("traceback") or isinstance(error, BrokenPipeError):
@@ -110,15 +121,19 @@ class Invocation:
         return shlex.join([*words, *arguments])
 
 
-def program() -> list[str]:
-    """How this program was started, as the user can type it again."""
+def program(name: str = "estimatorkit") -> list[str]:
+    """How this program was started, as the user can type it again.
+
+    Args:
+        name: another program, which is installed beside it.
+    """
     started = Path(sys.argv[0])
     if started.name == "__main__.py":
-        return ["python", "-m", "estimatorkit"]
-    if started.name != "estimatorkit" or shutil.which("estimatorkit"):
-        return ["estimatorkit"]
+        return ["python", "-m", "estimatorkit" if name == "estimatorkit" else f"{name}.main"]
+    if started.name != "estimatorkit" or shutil.which(name):
+        return [name]
     here = Path.cwd()
-    absolute = started.absolute()
+    absolute = started.absolute().with_name(name)
     return [str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)]
 
 
@@ -240,10 +255,19 @@ def init(
     except LookupError as error:
         raise click.UsageError(f"--encoding: {error}; such as utf-8, latin-1, utf-16") from error
     given = sniffing.Given(delimiter, encoding, decimal, header)
-    written = starter.starter(data, label, path, seconds, given, click.echo)
+    try:
+        written = starter.starter(data, label, path, seconds, given, click.echo)
+    except DataError as error:
+        raise DataError(_without_keys(str(error))) from error
     path.write_text(written, encoding="utf-8")
     click.echo(f"The experiment is in {path}. Next:")
     click.echo(f"  {shlex.join([*program(), 'run', str(path)])}")
+
+
+def _without_keys(message: str) -> str:
+    """A message of reading, with options of `init` for keys of a file that is yet to be written."""
+    message = message.replace("; in a configuration, relative to the YAML file's folder", "")
+    return re.sub(r"\bencoding: '([^']*)'", r"--encoding \1", message)
 
 
 @cli.command()
@@ -270,7 +294,7 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
     click.echo(f"  {invocation.again('show')}")
     for each in experiment.export:
         click.echo(f"  {shlex.join([*program(), 'serve'])} {folder}/export/{each.name}")
-    click.echo(f"  tensorboard --logdir {folder}")
+    click.echo(f"  {shlex.join(program('tensorboard'))} --logdir {folder}")
     if experiment.train.steps is not None and not isinstance(experiment.estimator, Trees):
         click.echo(
             f"Running it again trains {experiment.train.steps} steps more;"
@@ -472,7 +496,22 @@ def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
         length = "read once"
     source = tables.source_name(experiment.data.train)
     click.echo(f"Training {experiment.name} on {source}: {length}")
-    return runner.train(experiment, _tell)
+    try:
+        return runner.train(experiment, _tell)
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(_next_time(experiment, choice)) from error
+
+
+def _next_time(experiment: Experiment, choice: Choice | None) -> str:
+    """What the same command does after an interruption of the training."""
+    from estimatorkit.experiment.estimators import Trees
+    from estimatorkit.storage.checkpoint import latest_checkpoint
+
+    saved = latest_checkpoint(experiment.model_dir)
+    if saved is None or isinstance(experiment.estimator, Trees):
+        return "The same command begins again."
+    without = " without --restart" if choice == "restart" else ""
+    return f"The same command{without} goes on from {saved}."
 
 
 def _tell(text: str) -> None:
@@ -490,13 +529,15 @@ def show_metrics(
     """Prints metrics; after training, also the checkpoint's name and a baseline's scores."""
     from estimatorkit.experiment import report, tables
 
+    stopping, selection = experiment.train.early_stopping, experiment.selection
+    judge = selection.metric if selection else stopping.metric if stopping else None
     for name, values in metrics.items():
         found = "" if trained is None else _chosen_by(experiment, name, trained)
         click.echo(f"Evaluation on {tables.evaluation_source(experiment, name)}{found}:")
         for line in report.metrics_lines(values):
             click.echo(line)
         if trained is not None:
-            for line in report.baseline_lines(values, trained.baselines.get(name, {})):
+            for line in report.baseline_lines(values, trained.baselines.get(name, {}), judge):
                 click.echo(line)
 
 

@@ -34,17 +34,32 @@ def metrics_lines(metrics: Mapping[str, float]) -> list[str]:
 _LOWER_IS_BETTER = ("rmse", "mae")
 
 
-def baseline_lines(metrics: Mapping[str, float], baseline: Mapping[str, float]) -> list[str]:
-    """The scores of a model without features, and whether this one is no better."""
+def baseline_lines(
+    metrics: Mapping[str, float], baseline: Mapping[str, float], chosen_by: str | None = None
+) -> list[str]:
+    """The scores of a model without features, and whether this one is no better.
+
+    Args:
+        metrics: of the model.
+        baseline: see `scores.baseline`.
+        chosen_by: the metric that selects the model, and judges it. Where the baseline lacks it,
+            as it does the loss, a model that is better by any score has learnt something: one that
+            ranks rows of a rare class well may never predict it.
+    """
     if not baseline:
         return []
     kind = "majority" if "accuracy" in baseline else "mean"
     shown = ", ".join(f"{name} {number(value)}" for name, value in baseline.items())
-    name, value = next(iter(baseline.items()))
-    found = metrics.get(name, value)
-    worse = found >= value if name in _LOWER_IS_BETTER else found <= value
     line = f"  the {kind} of the training labels has {shown}"
-    return [line, "  The model is no better than that: it has learnt nothing."] if worse else [line]
+    judges = [name for name in baseline if name == chosen_by] or list(baseline)
+    if any(_is_better(name, metrics, baseline[name]) for name in judges):
+        return [line]
+    return [line, "  The model is no better than that: it has learnt nothing."]
+
+
+def _is_better(name: str, metrics: Mapping[str, float], baseline: float) -> bool:
+    found = metrics.get(name, baseline)
+    return found < baseline if name in _LOWER_IS_BETTER else found > baseline
 
 
 def value_text(value: str | tuple[float, ...]) -> str:

@@ -133,13 +133,16 @@ def baseline(
         weights: of these.
 
     Returns:
-        'rmse', 'mae' and 'r2' of a regressor, 'accuracy' of a classifier; empty without labels, or
-        with several.
+        'rmse', 'mae' and 'r2' of a regressor, 'accuracy' of a classifier, and 'auc' if it has two
+        classes that are both evaluated; empty without labels, or with several.
     """
     if isinstance(experiment.estimator, Classifier):
         values, counts = np.unique(labels.astype(str), return_counts=True)
         right = evaluated.astype(str) == values[counts.argmax()]
-        return {"accuracy": float(np.average(right, weights=weights))}
+        found = {"accuracy": float(np.average(right, weights=weights))}
+        if experiment.estimator.n_classes == 2 and len(np.unique(evaluated.astype(str))) == 2:
+            found["auc"] = 0.5
+        return found
     if not isinstance(experiment.estimator, Regressor) or labels.ndim > 1:
         return {}
     errors = evaluated.astype(float) - labels.astype(float).mean()

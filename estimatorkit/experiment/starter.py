@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ _MOST_CLASSES = 20
 
 _MEASURED, _HELD_OUT = 2_000, (0.1, 0.2)
 """Rows to measure with: an accuracy of 0.9 is then known to 0.7 %; and the share that they are."""
+
+_RARE = 0.1
+"""The share of the rows below which a class of two is rare."""
 
 _TEMPLATE = """\
 # Predicts {label} from the other columns of {file}.
@@ -85,7 +89,7 @@ def starter(
         tell: gets lines on what is assumed of the file, and on each column.
 
     Raises:
-        DataError: the file cannot be read, or has no such column.
+        DataError: the file cannot be read, or has no such column, or it has one value only.
     """
     source, written, assumed = tables.source_of(path), dict[str, Any](), list[str]()
     if isinstance(source, sources.CsvSource):
@@ -105,6 +109,7 @@ def starter(
     seen = looking.looks(source, table, given.decimal)
     formats = {name: formatting.setting(each.format) for name, each in seen.items()}
     labels = seen[label].format.values(table[label]) if label in seen else table[label]
+    _check_varies(path, label, labels)
     kind, arguments, metric = _task(labels)
     count = tables.row_count(table)
     holdout = round(min(max(_MEASURED / max(count, 1), _HELD_OUT[0]), _HELD_OUT[1]), 2)
@@ -144,6 +149,11 @@ def starter(
         tell(line)
     skipped = f"  missing_labels: skip      # {absent:,} rows have no {label}\n" if absent else ""
     settings = chosen.sections(rows, metric)
+    rare = _rare_class(labels) if classes == 2 else None
+    if rare is not None:
+        found = f"class {' '.join(rare[0].split())} is {rare[1]:.1%} of the rows"
+        settings["train"] += f"\n# class_weights: balanced   # {found}: its errors count more"
+        tell(f"Of {label}, {found}: accuracy says little. See class_weights in {config}.")
     return _TEMPLATE.format(
         label=dump(label, flow=True),
         file=path.name,
@@ -180,6 +190,18 @@ def _lines(settings: dict[str, Any]) -> list[str]:
     return [f"{key}: {dump(value, flow=True)}" for key, value in settings.items()]
 
 
+def _check_varies(path: Path, label: str, column: Any) -> None:
+    """Raises DataError if there is nothing to tell apart."""
+    values = set(column[~tables.missing(column)].tolist())
+    if len(values) < 2:
+        raise DataError.explained(
+            f"{path}: column {label!r} has {'one value only' if len(values) else 'no values'}",
+            expected="two different ones, or more",
+            received=", ".join(text(each) for each in values) or None,
+            hint="--label names another column; or add rows with other values.",
+        )
+
+
 def _task(column: Any) -> tuple[str, dict[str, Any], str]:
     """What a label asks for, the estimator's arguments, and the metric to choose by."""
     present = column[~tables.missing(column)]
@@ -194,6 +216,14 @@ def _task(column: Any) -> tuple[str, dict[str, Any], str]:
     if whole and len(values) <= _MOST_CLASSES and values.tolist() == [*range(len(values))]:
         return "Classifier", {"n_classes": len(values)}, _metric(len(values))
     return "Regressor", {}, "rmse"
+
+
+def _rare_class(labels: Any) -> tuple[str, float] | None:
+    """The rarer class and its share, if that is small."""
+    values = Counter(text(each) for each in labels[~tables.missing(labels)].tolist())
+    name, count = values.most_common()[-1]
+    share = count / values.total()
+    return (name, share) if share < _RARE else None
 
 
 def _metric(classes: int) -> str:

@@ -586,7 +586,10 @@ def evaluation_names(experiment: Experiment) -> tuple[str, ...]:
 
 def _split(experiment: Experiment, table: Table) -> tuple[Table, Table]:
     data = experiment.data
-    rows = split_indices(row_count(table), 1.0 - (data.holdout or 0.0), data.holdout_seed)
+    try:
+        rows = split_indices(row_count(table), 1.0 - (data.holdout or 0.0), data.holdout_seed)
+    except ValueError as error:
+        raise DataError(f"{source_name(data.train)}: {error}") from error
     first, second = map(table.take, rows)
     return first, second
 

@@ -73,7 +73,7 @@ def tune(
     run = [*program(), "predict", best.model_dir, "--input"]
     click.echo(f"  {shlex.join(run)} FILE.csv")
     click.echo(f"  {shlex.join([*program(), 'report', best.model_dir])}")
-    click.echo(f"  tensorboard --logdir {shlex.quote(str(folder))}")
+    click.echo(f"  {shlex.join([*program('tensorboard'), '--logdir', str(folder)])}")
 
 
 class _Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -132,6 +132,12 @@ class Fetches:
     def __init__(self, graph: Graph, structure: Any) -> None:
         self._structure = structure
         leaves = [converted_fetch(leaf) for leaf in nest.flatten(structure)]
+        if any(leaf is None for leaf in leaves):
+            places = ", ".join(_places_of_none(structure, "fetches"))
+            raise type_error(
+                'Argument `fetch` = None has invalid type "NoneType". Cannot be None',
+                received=f"None as {places}" if places else None,
+            )
         parts = [
             [_fetch(graph, part) for part in leaf._components()]
             if is_composite(leaf)
@@ -311,9 +317,19 @@ class _FeedConverter:
             ) from error
 
 
+def _places_of_none(structure: Any, name: str) -> Iterator[str]:
+    """Where a structure has None, as Python would subscript it."""
+    if structure is None:
+        yield name
+    elif isinstance(structure, Mapping):
+        for key, each in structure.items():
+            yield from _places_of_none(each, f"{name}[{key!r}]")
+    elif isinstance(structure, list | tuple):
+        for place, each in enumerate(structure):
+            yield from _places_of_none(each, f"{name}[{place}]")
+
+
 def _fetch(graph: Graph, leaf: Any) -> Tensor | Operation:
-    if leaf is None:
-        raise TypeError('Argument `fetch` = None has invalid type "NoneType". Cannot be None')
     try:
         found = graph.as_graph_element(leaf)
     except TypeError as error:

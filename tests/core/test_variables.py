@@ -300,6 +300,7 @@ def test_get_variable_creates_and_shares() -> None:
     with variable_scope("s"), pytest.raises(ValueError, match="already exists") as caught:
         get_variable("v", [2])
     assert __file__ in str(caught.value)
+    assert "reset_default_graph() begins a new graph" in str(caught.value)
 
 
 def test_reuse_is_inherited_within_block() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -281,3 +282,21 @@ def test_single_prediction_tensor_is_exported_for_evaluation(tmp_path: Path) -> 
     with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
         meta = tf.saved_model.loader.load(session, ["eval"], path.decode())
     assert set(meta.signature_def["eval"].outputs) >= {"loss", "predictions"}
+
+
+def forgetful(features: Any, labels: Any, mode: str) -> Any:
+    tf.reduce_sum(features["x"])
+
+
+@pytest.mark.parametrize("given", [forgetful, functools.partial(forgetful)])
+def test_missing_return_names_the_function_and_its_line(given: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="model_fn should return an EstimatorSpec") as caught:
+        tf.estimator.Estimator(given, tmp_path).train(rows, steps=1)
+    line = forgetful.__code__.co_firstlineno
+    assert f"made at:  {__file__}:{line}, in forgetful\n" in str(caught.value)
+    assert "hint:     is a return missing for mode 'train'?" in str(caught.value)
+
+
+def test_model_fn_that_returns_something_else_is_shown_it(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="received: 'spec'"):
+        tf.estimator.Estimator(lambda features, labels, mode: "spec", tmp_path).train(rows, steps=1)

@@ -13,6 +13,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.estimator import export
 from estimatorkit.estimator.serving.export_outputs import TrainOutput
+from estimatorkit.estimator.serving.serving_signatures import make_signatures
 from estimatorkit.train.saving import saved_model_constants as constants
 
 
@@ -117,3 +118,18 @@ def test_supervised_outputs_have_prefixes() -> None:
     )
     with pytest.raises(ValueError, match=r"metrics/mean output value must be a Tensor"):
         export.EvalOutput(metrics={"mean": (1.0, tf.no_op())})
+
+
+def test_log_names_only_signatures_that_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="estimatorkit"):
+        x = tf.placeholder(tf.float32, [None, 3])
+        outputs = {
+            "classes": export.ClassificationOutput(scores=x),
+            "serving_default": export.ClassificationOutput(scores=x),
+            "predict": export.PredictOutput({"scores": x}),
+        }
+        receiver = export.ServingInputReceiver({"x": x}, {"x": x})
+        found = make_signatures(receiver, outputs, tf.estimator.ModeKeys.PREDICT)
+    assert set(found) == {"predict", "serving_default"}
+    assert "Signature 'classes' is not part of the export" in caplog.text
+    assert "serving_default" not in caplog.text

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import estimatorkit as ek
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.experiment import command, runner
 from estimatorkit.experiment.errors import DataError
@@ -27,6 +28,12 @@ def test_help_lists_every_command() -> None:
     for name in ("run", "train", "evaluate", "predict", "show", "schema"):
         assert f"\n  {name} " in result.stdout
         assert invoke(name, "--help").exit_code == 0
+
+
+def test_help_cuts_no_sentence() -> None:
+    _, commands = invoke("--help").stdout.split("Commands:")
+    assert "..." not in commands
+    assert "predicts a column of DATA (CSV or Parquet)." in " ".join(commands.split())
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -133,6 +140,47 @@ def test_library_errors_become_messages(
         assert result.exception is error
 
 
+@pytest.mark.parametrize(
+    ("estimator", "more", "told"),
+    [
+        ("LinearClassifier", (), "The same command goes on from {}/model.ckpt-2."),
+        ("LinearClassifier", ("--restart",), "without --restart goes on from {}/model.ckpt-2."),
+        ("EnsembleClassifier", (), "The same command begins again."),
+    ],
+)
+def test_interruption_says_what_the_same_command_does(
+    estimator: str,
+    more: tuple[str, ...],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    def interrupted(experiment: Experiment, tell: object) -> None:
+        with ek.Graph().as_default(), ek.Session() as session:
+            ek.train.get_or_create_global_step()
+            session.run(ek.global_variables_initializer())
+            ek.train.Saver().save(session, str(tmp_path / "model.ckpt"), 2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "train", interrupted)
+    kind = f"estimator={{type: {estimator}, n_classes: 3}}"
+    result = invoke("train", CONFIG, kind, "--model-dir", str(tmp_path), *more)
+    assert result.exit_code == 130
+    assert result.stderr.endswith(told.format(tmp_path) + "\n")
+    assert "Interrupted. The same command" in result.stderr
+
+
+def test_interruption_before_a_checkpoint_begins_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(experiment: Experiment, tell: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "train", interrupted)
+    result = invoke("train", CONFIG, "--model-dir", str(tmp_path))
+    assert result.stderr == "Interrupted. The same command begins again.\n"
+
+
 def test_suggested_commands_repeat_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/somewhere/estimatorkit/__main__.py"])
     asked = command.Invocation("configs/my iris.yaml", ("train.steps=2",), "runs/x")
@@ -151,3 +199,11 @@ def test_program_outside_path_is_named_in_full(
     assert command.Invocation("a.yaml", (), None).again("show") == (
         ".venv/bin/estimatorkit show a.yaml"
     )
+    assert command.program("tensorboard") == [".venv/bin/tensorboard"]
+
+
+def test_tensorboard_is_started_as_this_program_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/estimatorkit/__main__.py"])
+    assert command.program("tensorboard") == ["python", "-m", "tensorboard.main"]
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    assert command.program("tensorboard") == ["tensorboard"]

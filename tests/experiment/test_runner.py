@@ -13,6 +13,7 @@ from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.predicting import Prediction
 from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.scores import baseline
 from estimatorkit.experiment.tables import Table
 
 TEXT = """\
@@ -75,8 +76,8 @@ def test_weight_is_used_in_training_not_prediction(tmp_path: Path) -> None:
 
 
 def test_baseline_without_features_reads_all_other_columns(tmp_path: Path) -> None:
-    baseline = experiment(tmp_path, "estimator={type: BaselineClassifier}", "features=[]")
-    assert list(examples.features_of(baseline, table(), "x.csv")) == ["Length", "Width"]
+    without = experiment(tmp_path, "estimator={type: BaselineClassifier}", "features=[]")
+    assert list(examples.features_of(without, table(), "x.csv")) == ["Length", "Width"]
 
 
 def test_regression_labels(tmp_path: Path) -> None:
@@ -162,6 +163,39 @@ x.csv: no column 'Kind'.
   hint:     the first line of a CSV file names its columns.""",
     ),
 }
+
+
+NOTHING = "  The model is no better than that: it has learnt nothing."
+
+
+@pytest.mark.parametrize(
+    ("chosen_by", "metrics", "learnt"),
+    [
+        ("auc", {"accuracy": 0.95, "auc": 0.784}, True),
+        ("auc", {"accuracy": 0.96, "auc": 0.5}, False),
+        ("accuracy", {"accuracy": 0.95, "auc": 0.784}, False),
+        ("loss", {"accuracy": 0.95, "auc": 0.784}, True),
+        (None, {"accuracy": 0.95, "auc": 0.5}, False),
+    ],
+)
+def test_metric_that_selects_the_model_judges_it(
+    chosen_by: str | None, metrics: dict[str, float], learnt: bool
+) -> None:
+    lines = report.baseline_lines(metrics, {"accuracy": 0.95, "auc": 0.5}, chosen_by)
+    shown = "  the majority of the training labels has accuracy 0.9500, auc 0.5000"
+    assert lines == [shown] + [NOTHING] * (not learnt)
+
+
+def test_error_no_lower_than_the_mean_has_learnt_nothing() -> None:
+    assert report.baseline_lines({"rmse": 2.0}, {"rmse": 2.0})[1:] == [NOTHING]
+    assert report.baseline_lines({"rmse": 1.9}, {"rmse": 2.0}, "rmse")[1:] == []
+
+
+def test_baseline_of_two_classes_has_an_auc_where_both_are_evaluated(tmp_path: Path) -> None:
+    two = experiment(tmp_path, "estimator={type: LinearClassifier}")
+    labels = np.array([0, 0, 1])
+    assert baseline(two, labels, labels) == {"accuracy": pytest.approx(2 / 3), "auc": 0.5}
+    assert baseline(two, labels, labels[:2]) == {"accuracy": 1.0}
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -136,3 +136,47 @@ def test_missing_label_raises() -> None:
     assert "did you mean 'rich'?" in result.stderr
     result = invoke("init", "peple.csv", "--label", "rich")
     assert "did you mean 'people.csv'?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (["no", "no", None], "has one value only.\n  expected: two different ones, or more\n"),
+        ([7, 7, 7], "has one value only.\n"),
+        ([None, None, None], "has no values.\n"),
+    ],
+)
+def test_label_of_one_value_raises(values: list[object], problem: str) -> None:
+    pd.DataFrame({"age": [1, 2, 3], "rich": values}).to_csv("people.csv", index=False)
+    result = invoke("init", "people.csv", "--label", "rich")
+    assert result.exit_code == 1
+    assert f"error: people.csv: column 'rich' {problem}" in result.stderr
+    assert "--label names another column" in result.stderr
+    assert not Path("people.yaml").exists()
+
+
+@pytest.mark.parametrize(("rare", "told"), [(9, "9.0%"), (10, None)])
+@pytest.mark.parametrize("classes", [("0", "1"), ("no", "yes")])
+def test_rare_class_is_named(rare: int, told: str | None, classes: tuple[str, str]) -> None:
+    labels = [classes[0]] * (100 - rare) + [classes[1]] * rare
+    pd.DataFrame({"age": range(100), "left": labels}).to_csv("people.csv", index=False)
+    output = succeed("init", "people.csv", "--label", "left")
+    written = Path("people.yaml").read_text()
+    if told is None:
+        assert "class_weights" not in written + output
+        return
+    found = f"class {classes[1]} is {told} of the rows"
+    assert f"Of left, {found}: accuracy says little." in output
+    assert f"  # class_weights: balanced   # {found}" in written
+    Path("people.yaml").write_text(written.replace("# class_weights", "class_weights"))
+    assert load_experiment("people.yaml").train.class_weights == "balanced"
+
+
+def test_errors_name_options_where_there_is_no_file_yet() -> None:
+    Path("people.csv").write_bytes(b"town,rich\nOslo,1\nK\xf8ge,0\n")
+    result = invoke("init", "people.csv", "--label", "rich", "--encoding", "utf-8")
+    assert "hint:     give the file's encoding, for example --encoding latin-1" in result.stderr
+    result = invoke("init", "nobody.csv", "--label", "rich")
+    assert "expected: a CSV file\n" in result.stderr
+    result = invoke("init", "people.csv", "--label", "rich")
+    assert result.stderr.startswith("error: people.csv: a part of the split is empty.")

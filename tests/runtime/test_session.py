@@ -781,3 +781,20 @@ def test_run_metadata() -> None:
             graph.get_tensor_by_name("one:0:0")
         with pytest.raises(ValueError, match=r"looks like an \(invalid\) Operation name"):
             graph.get_tensor_by_name("three")
+
+
+@pytest.mark.parametrize(
+    ("fetches", "place"),
+    [
+        (lambda x: None, "fetches"),
+        (lambda x: [x, {"a": None}], "fetches[1]['a']"),
+        (lambda x: {"loss": x, "accuracy": None}, "fetches['accuracy']"),
+        (lambda x: (None, [x, None]), "fetches[0], fetches[1][1]"),
+    ],
+)
+def test_error_says_which_fetch_is_none(fetches: Any, place: str) -> None:
+    with Graph().as_default(), Session() as session:
+        x = constant(1.0)
+        with pytest.raises(TypeError, match="Cannot be None") as caught:
+            session.run(fetches(x))
+    assert str(caught.value).endswith(f"received: None as {place}")

@@ -67,8 +67,6 @@ def make_signatures(
                 found[full] = signature
             else:
                 excluded[full] = "its inputs and outputs do not fit its method"
-    for name, reason in excluded.items():
-        logger.info("Signature %r is not part of the export: %s", name, reason.splitlines()[0])
     if not found:
         reasons = "\n".join(f"  {name}: {reason}" for name, reason in excluded.items())
         raise ValueError(f"No signature of the model can be served:\n{reasons}")
@@ -81,6 +79,9 @@ def make_signatures(
             found[default] = found["predict" if "predict" in others else others[0]]
         else:
             logger.warning("Export includes no default signature!")
+    for name in sorted(excluded.keys() - found):
+        reason = excluded[name].splitlines()[0]
+        logger.info("Signature %r is not part of the export: %s", name, reason)
     return found
 
 

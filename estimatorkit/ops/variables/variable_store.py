@@ -254,7 +254,8 @@ def _check_shared(
         raise value_error(
             f"{kind} {name} already exists{', disallowed' * isinstance(found, Variable)}",
             made_at=source,
-            hint="did you mean to set reuse=True or reuse=AUTO_REUSE in variable_scope?",
+            hint="did you mean to set reuse=True or reuse=AUTO_REUSE in variable_scope? "
+            "reset_default_graph() begins a new graph, as for a notebook's cell that runs again",
         )
     for kind, asked, there, fits in (
         ("shape", as_shape(shape), found.shape, found.shape.is_compatible_with(shape)),

@@ -49,6 +49,9 @@ _NOT_WRITTEN = {
     constants.LEGACY_INIT_OP_KEY,
 }
 
+_SHOWN = 2
+"""How many reasons a warning gives."""
+
 
 class SavedModelBuilder:
     """Writes a SavedModel: graphs that share one set of variables.
@@ -187,11 +190,16 @@ class SavedModelBuilder:
         if init_op is not None and not exported.has(init_op):
             lacking["the initialization"] = [init_op]
         lacking = {key: tensors for key, tensors in lacking.items() if tensors}
+        by_reason: dict[str, list[str]] = {}
         for key, tensors in lacking.items():
+            shown = repr(key) if key in signatures else key
+            by_reason.setdefault(_shortened(_reasons(tensors[0], exported)), []).append(shown)
+        for reason, keys in by_reason.items():
             logger.warning(
-                "TensorFlow cannot load %s, so its version of the model omits it: %s.",
-                repr(key) if key in signatures else key,
-                "; ".join(_reasons(tensors[0], exported)),
+                "TensorFlow cannot load %s, so its version of the model omits %s: %s.",
+                ", ".join(keys),
+                "it" if len(keys) == 1 else "them",
+                reason,
             )
         names = {tensor.name: exported.name_of(tensor) for tensor in exported.names}
         written = {key: each for key, each in signatures.items() if key not in lacking}
@@ -360,6 +368,13 @@ def _reasons(lacking: Tensor | Operation, exported: Exported) -> Iterator[str]:
         if op.name in exported.missing:
             yield f"{op.name} ({exported.missing[op.name]})"
         pending.extend([*(tensor.op for tensor in op.inputs), *op.control_inputs])
+
+
+def _shortened(reasons: Iterable[str]) -> str:
+    """The first reasons, and how many more there are."""
+    found = list(reasons)
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return "; ".join(found[:_SHOWN]) + more
 
 
 def _for_tensorflow(graph: Graph, exported: Exported, saver: Saver, info: Any) -> Any:
