@@ -12,6 +12,7 @@ import base64
 import itertools
 import math
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ _MAX_SLICES = 12
 _MAX_SLICE_VALUES = 20
 _MIN_SLICE = 20
 _SPEED = "global_step/sec"
-_OWN = "report"  # the report's own evaluation, not a point of a curve
+_OWN = "report"  # the report's own evaluation; earlier versions kept it, as no point of a curve
 _MAX_PLOTS = 18
 
 _PAGE = """<!DOCTYPE html>
@@ -363,7 +364,11 @@ def _evaluation_sections(
     importance: bool,
     seed: int,
 ) -> list[Section]:
-    metrics = estimator.evaluate(input_fn, name=_OWN)
+    name = f"{_OWN}-{os.getpid()}"
+    try:
+        metrics = estimator.evaluate(input_fn, name=name)
+    finally:  # TensorBoard would show it as a run
+        shutil.rmtree(estimator.eval_dir(name), ignore_errors=True)
     rows = [(name, number_text(value)) for name, value in sorted(metrics.items())]
     sections = [Section("Metrics", html_table(("metric", "value"), rows))]
     features, labels = collect(input_fn, MAX_ROWS)

@@ -224,3 +224,4 @@ def test_command_on_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert page.titles[0] == "Metrics"
     assert page.titles[-3:] == ["Linear weights", "Model", "Configuration"]
     assert is_self_contained(page)
+    assert sorted(each.name for each in Path(model_dir).glob("eval*")) == ["eval"]
