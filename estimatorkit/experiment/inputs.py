@@ -51,15 +51,24 @@ def training(experiment: Experiment) -> Examples:
     return _examples(experiment, lambda: tables.training_chunks(experiment), origin, training=True)
 
 
-def evaluation(experiment: Experiment, name: str = MAIN) -> Examples:
-    """The examples of an evaluation; `name` as in `tables.evaluation_chunks`.
+def evaluation(
+    experiment: Experiment, name: str = MAIN, *, class_weights: bool = False
+) -> Examples:
+    """The examples of an evaluation.
+
+    Args:
+        name: as in `tables.evaluation_chunks`.
+        class_weights: whether `train.class_weights` count.
 
     Raises:
         DataError: the data does not fit the experiment.
     """
     origin = tables.evaluation_source(experiment, name)
     return _examples(
-        experiment, lambda: tables.evaluation_chunks(experiment, name), origin, training=False
+        experiment,
+        lambda: tables.evaluation_chunks(experiment, name),
+        origin,
+        training=class_weights,
     )
 
 
