@@ -166,11 +166,13 @@ def write_report(
                 hint="make it with the model_dir, as for training",
             )
         sections += _evaluation_sections(estimator, input_fn, class_names, importance, seed)
-    curves = [_curve_section(model_dir, "Learning curves")]
-    for folder in sorted(Path(model_dir).glob("members/*/")):  # of an ensemble
-        section = _curve_section(str(folder), f"Learning curves: {folder.name}")
-        curves += [section] if "<img" in section.content else []
-    sections[1:1] = curves
+    members = [
+        _curve_section(str(folder), f"Learning curves: {folder.name}")
+        for folder in sorted(Path(model_dir).glob("members/*/"))  # of an ensemble
+    ]
+    own = _curve_section(model_dir, "Learning curves")
+    drawn = [each for each in (own, *members) if "<img" in each.content]
+    sections[1:1] = drawn or [own]
     if isinstance(estimator, Estimator) and estimator.latest_checkpoint() is not None:
         sections += _weight_sections(estimator)
     sections += _search_sections(model_dir)
