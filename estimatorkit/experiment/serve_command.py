@@ -62,6 +62,7 @@ _TOKEN = "ESTIMATORKIT_SERVE_TOKEN"  # noqa: S105
     help="A certificate file; serves HTTPS.",
 )
 @click.option("--tls-key", "key", type=click.Path(exists=True), help="Its key.")
+@click.option("--open-status", is_flag=True, help="/readyz and /metrics need no token.")
 @click.option("--access-log", is_flag=True, help="Print a line of JSON for each request.")
 def serve(
     directory: Path | None,
@@ -76,7 +77,7 @@ def serve(
 
     DIR is a folder of exports, of which the newest is served, or a single export. If the variable
     ESTIMATORKIT_SERVE_TOKEN is set, requests must bear its value: Authorization: Bearer TOKEN.
-    Beside the models there are /healthz, /readyz and /metrics.
+    Beside the models there are /healthz, which needs no token, /readyz and /metrics.
 
     \b
     Example:
@@ -95,18 +96,18 @@ def serve(
         raise click.UsageError("give either DIR or --models FILE")
     if (given["certificate"] is None) != (given["key"] is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
-    if directory is not None:
-        stores = [ModelStore(directory, name, _labels(labels), given["most_batch"])]
-    else:
-        if name or labels:
-            raise click.UsageError("names and labels of several models are in their file")
-        stores = models_file.open_models(str(models), given["most_batch"])
     options = ServerOptions(
         most_request_bytes=int(max_request_mb * (1 << 20)),
         batch_delay=batch_timeout_ms / 1000,
         token=os.environ.get(_TOKEN) or None,
         **given,
     )
+    if directory is not None:
+        stores = [ModelStore(directory, name, _labels(labels), given["most_batch"])]
+    else:
+        if name or labels:
+            raise click.UsageError("names and labels of several models are in their file")
+        stores = models_file.open_models(str(models), given["most_batch"])
     try:
         server = ModelServer(stores, options)
     except (ImportError, OSError) as error:  # a missing extra, or a port in use

@@ -13,14 +13,15 @@ import hmac
 import ipaddress
 import json
 import logging
+import re
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, explain, value_error
 from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.predictor import Predictor
 from estimatorkit.experiment.serving import rest
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 access_logger = logging.getLogger("estimatorkit.access")
 """Logs each request as a line of JSON if `ServerOptions.access_log` is set."""
+
+_Page = Callable[["Request"], Awaitable["Response"]]
 
 PORT = 8501
 _BACKLOG = 2048
@@ -58,9 +61,14 @@ class ServerOptions:
         batch_delay: seconds to wait for them.
         hosts: accepted names in the Host header, `*` for all; by default those of this machine if
             `host` is one of its loopback addresses, else all.
-        token: the bearer token that requests must have (`Authorization: Bearer TOKEN`), or None.
+        token: the bearer token that requests must have (`Authorization: Bearer TOKEN`), or None;
+            visible characters of ASCII, without spaces.
+        open_status: whether `/readyz` and `/metrics` need no token; `/healthz` never does.
         certificate, key: files for TLS; None serves plain HTTP.
         access_log: whether `access_logger` logs each request as a line of JSON.
+
+    Raises:
+        ValueError: the token has other characters.
     """
 
     host: str = "127.0.0.1"
@@ -74,9 +82,18 @@ class ServerOptions:
     batch_delay: float = 0.0
     hosts: Sequence[str] = ()
     token: str | None = None
+    open_status: bool = False
     certificate: str | None = None
     key: str | None = None
     access_log: bool = False
+
+    def __post_init__(self) -> None:
+        if self.token is not None and not re.fullmatch("[!-~]+", self.token):
+            raise value_error(
+                "no header can hold the server's token",
+                expected="letters, digits and signs of ASCII, without spaces",
+                hint="openssl rand -hex 32",
+            )
 
     @property
     def accepted_hosts(self) -> list[str]:
@@ -188,8 +205,8 @@ class ModelServer:
         return Starlette(
             routes=[
                 Route("/healthz", self._health),
-                Route("/readyz", self._readiness),
-                Route("/metrics", self._metrics_page),
+                Route("/readyz", self._with_token(self._readiness)),
+                Route("/metrics", self._with_token(self._metrics_page)),
                 Route("/{path:path}", self._model_request, methods=["GET", "POST"]),
             ],
             middleware=[
@@ -201,6 +218,17 @@ class ModelServer:
             ],
             exception_handlers={405: _not_allowed},
         )
+
+    def _with_token(self, page: _Page) -> _Page:
+        async def answer(request: Request) -> Response:
+            try:
+                if not self.options.open_status:
+                    self._authorize(request)
+            except rest.HttpError as error:
+                return _response(error.status, {"error": str(error)})
+            return await page(request)
+
+        return answer
 
     async def _health(self, request: Request) -> Response:
         return _response(200, {"status": "ok"})
@@ -245,14 +273,17 @@ class ModelServer:
             self._log(request, status, seconds, endpoint)
         return _response(status, content)
 
+    def _authorize(self, request: Request) -> None:
+        if self.options.token is None:
+            return
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        is_same = hmac.compare_digest(given.strip().encode(), self.options.token.encode())
+        if scheme.lower() != "bearer" or not is_same:
+            raise rest.HttpError(401, "the request must have the header Authorization: Bearer ...")
+
     def _check(self, request: Request) -> None:
         options = self.options
-        if options.token is not None:
-            given = request.headers.get("authorization", "").encode()
-            if not hmac.compare_digest(given, f"Bearer {options.token}".encode()):
-                raise rest.HttpError(
-                    401, "the request must have the header Authorization: Bearer ..."
-                )
+        self._authorize(request)
         if self.running > options.most_waiting:
             raise rest.HttpError(503, f"more than {options.most_waiting} requests at the same time")
         length = request.headers.get("content-length")
@@ -327,6 +358,8 @@ def _response(status: int, content: Mapping[str, Any]) -> Response:
     from starlette.responses import Response
 
     headers = {"X-Content-Type-Options": "nosniff"}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     if status in (408, 413):  # the rest of the body is not read
         headers["Connection"] = "close"
     return Response(rest_json.dump(content), status, headers, "application/json")
