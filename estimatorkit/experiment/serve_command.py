@@ -7,12 +7,16 @@ import logging
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from estimatorkit.experiment.command import Failure
+
+if TYPE_CHECKING:
+    from estimatorkit.experiment.serving.model_store import ModelStore
 
 _TOKEN = "ESTIMATORKIT_SERVE_TOKEN"  # noqa: S105
 
@@ -117,10 +121,6 @@ def serve(
         click.echo(told, err=True)
     for store in stores:
         store.watch()
-        version, predictor = store.get()
-        click.echo(f"Serving version {version} of {store.name}. Ask it:")
-        example = shlex.quote(f"@{predictor.directory / 'example_request.json'}")
-        click.echo(f"  curl -d {example} {server.url}/v1/models/{store.name}:predict")
     if options.access_log:
         lines = logging.StreamHandler(sys.stdout)
         lines.setFormatter(logging.Formatter("%(message)s"))
@@ -129,7 +129,16 @@ def serve(
         access_logger.propagate = False
     gc.collect()
     gc.freeze()  # garbage collection of everything loaded would stop every request for 80 ms
-    server.serve_forever()
+    server.serve_forever(lambda: _tell(server.url, stores))
+
+
+def _tell(url: str, stores: Sequence[ModelStore]) -> None:
+    """Prints what is served, and how to ask it."""
+    for store in stores:
+        version, predictor = store.get()
+        click.echo(f"Serving version {version} of {store.name}. Ask it:")
+        example = shlex.quote(f"@{predictor.directory / 'example_request.json'}")
+        click.echo(f"  curl -d {example} {url}/v1/models/{store.name}:predict")
 
 
 def _labels(given: tuple[str, ...]) -> dict[str, int]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Iterator
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import trustme
 
+from estimatorkit.experiment.serving import http_protocol
+from estimatorkit.experiment.serving.http_protocol import network_of
 from estimatorkit.experiment.serving.http_server import ModelServer, ServerOptions
 from estimatorkit.experiment.serving.model_store import ModelStore
 from tests.estimator.exported import shared_export
@@ -64,3 +71,113 @@ def test_scheme_has_any_case(base: Path, scheme: str) -> None:
 def test_token_that_no_header_holds_is_refused_at_start(token: str) -> None:
     with pytest.raises(ValueError, match="no header can hold the server's token"):
         ServerOptions(token=token)
+
+
+# -- connections
+
+
+def test_head_above_its_bound_is_refused(server: ModelServer) -> None:
+    """Whether it comes at once or not; the bytes of a body do not count."""
+    start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: "
+    end = b"\r\n\r\n"
+    for size, expected in ((64 << 10, 200), ((64 << 10) + 1, 431), (70_000, 431)):
+        with RawClient(server) as client:
+            client.send(start + b"a" * (size - len(start) - len(end)) + end)
+            status, content = client.response()
+            assert status == expected, size
+            assert (list(content) == ["error"]) is (expected == 431)
+    body = {**ONE, "padding": "a" * 200_000}
+    with RawClient(server) as client:
+        assert client.ask(PATH, body, f"A: {'a' * 60_000}\r\n")[0] == 200
+        assert client.ask(PATH, body, f"A: {'a' * 60_000}\r\n")[0] == 200
+        assert client.ask(PATH, ONE, f"A: {'a' * 70_000}\r\n")[0] == 431
+
+
+def test_refusals_are_json(server: ModelServer) -> None:
+    for request, expected in (
+        (b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\n\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\nHost: [\r\n\r\n", 400),
+        (b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"GET /healthz/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"GET http://localhost/x HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"PUT /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", 405),
+        (b"DELETE /v1/models/model HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+        (b"GET healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+    ):
+        with RawClient(server) as client:
+            client.send(request)
+            status, content = client.response()
+            assert status == expected, request
+            assert list(content) == ["error"], request
+
+
+def test_fault_of_the_server_is_json(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: ModelStore) -> list[int]:
+        raise AssertionError("a fault in /srv/secret")
+
+    monkeypatch.setattr(ModelStore, "versions", fails)
+    with RawClient(server) as client:
+        assert client.ask("/readyz") == (500, {"error": "Internal Server Error"})
+
+
+def test_full_server_says_so_in_json(base: Path) -> None:
+    with serving(ModelStore(base), most_connections=4) as server:
+        clients = [RawClient(server, source=f"127.0.0.{number}") for number in (2, 2, 3, 3)]
+        status, content = clients[-1].ask("/healthz")
+        assert (status, list(content)) == (503, ["error"])
+        with RawClient(server, source="127.0.0.2") as client:  # the third of one address
+            status, content = client.response()
+            assert (status, list(content)) == (503, ["error"])
+            assert client.is_closed()
+        for client in clients:
+            client.close()
+        with RawClient(server, source="127.0.0.2") as client:
+            wait_for(lambda: client.ask("/healthz")[0] == 200)
+
+
+def test_network_of_address() -> None:
+    assert network_of("10.1.2.3") == "10.1.2.3"
+    assert network_of("2001:db8::1:2") == network_of("2001:db8:0:0:ffff::9") == "2001:db8::/64"
+    assert network_of("2001:db8:0:1::") != network_of("2001:db8::")
+    assert network_of("") == ""
+
+
+def test_handshake_has_the_time_of_a_head(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_protocol, "_HEADER_SECONDS", 0.5)
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    own = trustme.CA().issue_cert("localhost")
+    own.private_key_pem.write_to_path(key)
+    own.cert_chain_pems[0].write_to_path(certificate)
+    options = {"certificate": str(certificate), "key": str(key)}
+    with serving(ModelStore(base), **options) as server:
+        client = socket.create_connection(("127.0.0.1", server.port), timeout=40)
+        client.sendall(b"\x16\x03\x01\x02")  # a handshake's first bytes
+        with contextlib.suppress(ConnectionResetError):
+            assert client.recv(1) == b""  # closed before the client's own timeout
+        client.close()
+
+
+def test_tells_when_it_serves(base: Path) -> None:
+    server = ModelServer([ModelStore(base)], ServerOptions(port=0))
+    found: list[int] = []
+
+    def ask() -> None:
+        with RawClient(server) as client:
+            found.append(client.ask("/healthz")[0])
+        server.close()
+
+    asking = threading.Thread(target=ask)
+    server.serve_forever(asking.start)
+    asking.join()
+    assert found == [200]
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -123,7 +123,7 @@ class ModelServer:
         try:
             import uvicorn
 
-            from estimatorkit.experiment.serving.http_protocol import BoundedProtocol
+            from estimatorkit.experiment.serving.http_protocol import BoundedServer
             from estimatorkit.experiment.serving.metrics import Metrics
         except ImportError as error:
             raise ImportError(
@@ -145,7 +145,6 @@ class ModelServer:
         self._socket = self._bound()
         config = uvicorn.Config(
             self._application(),
-            http=BoundedProtocol,
             backlog=_BACKLOG,
             limit_concurrency=self.options.most_connections,
             timeout_keep_alive=60,
@@ -159,7 +158,8 @@ class ModelServer:
             ws="none",
             server_header=False,
         )
-        self._server = uvicorn.Server(config)
+        self._server = BoundedServer(config, self._started)
+        self._on_start: Callable[[], None] = lambda: None
 
     def _bound(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self.options.host else socket.AF_INET
@@ -180,8 +180,16 @@ class ModelServer:
         host = f"[{self.options.host}]" if ":" in self.options.host else self.options.host
         return f"http{'s' * (self.options.certificate is not None)}://{host}:{self.port}"
 
-    def serve_forever(self) -> None:
-        """Serves until `close`, SIGINT or SIGTERM, and completes the requests in progress."""
+    def _started(self) -> None:
+        self._on_start()
+
+    def serve_forever(self, on_start: Callable[[], None] = lambda: None) -> None:
+        """Serves until `close`, SIGINT or SIGTERM, and completes the requests in progress.
+
+        Args:
+            on_start: called once connections are accepted.
+        """
+        self._on_start = on_start
         try:
             self._server.run(sockets=[self._socket])
         finally:
