@@ -129,12 +129,37 @@ def test_full_server_says_so_in_json(base: Path) -> None:
         assert (status, list(content)) == (503, ["error"])
         with RawClient(server, source="127.0.0.2") as client:  # the third of one address
             status, content = client.response()
-            assert (status, list(content)) == (503, ["error"])
+            assert (status, list(content)) == (429, ["error"])
             assert client.is_closed()
         for client in clients:
             client.close()
         with RawClient(server, source="127.0.0.2") as client:
             wait_for(lambda: client.ask("/healthz")[0] == 200)
+
+
+def test_half_sent_bodies_shut_nobody_out(base: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Those of one address have a bound of their own, and take no place of others."""
+    half = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{{".encode()
+    with serving(ModelStore(base), most_waiting=8) as server:
+        slow = [RawClient(server, source="127.0.0.2") for _ in range(6)]
+        for client in slow:
+            client.send(half)
+        for client in slow[2:]:
+            assert client.response()[0] == 429
+            assert client.is_closed()
+        with RawClient(server, source="127.0.0.3") as other:
+            for _ in range(3):
+                assert other.ask(PATH, ONE)[0] == 200
+        slow[0].close()
+        wait_for(lambda: _is_served(server, "127.0.0.2"))  # a place is free once one has gone
+        for client in slow[1:]:
+            client.close()
+    assert not caplog.records  # a client that goes is no fault of the server
+
+
+def _is_served(server: ModelServer, source: str) -> bool:
+    with RawClient(server, source=source) as client:
+        return client.ask(PATH, ONE)[0] == 200
 
 
 def test_network_of_address() -> None:

@@ -85,7 +85,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._clients[self._network] += 1
         most = self.limit_concurrency
         if most is not None and self._clients[self._network] > max(1, most // 2):
-            self._send_error(b"503 Service Unavailable", "too many connections of one address")
+            self._send_error(b"429 Too Many Requests", "too many connections of one address")
         else:
             self._expect_headers()
 

@@ -16,6 +16,7 @@ import logging
 import re
 import socket
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -54,7 +55,8 @@ class ServerOptions:
         port: 0 selects a free one.
         most_request_bytes: the largest body; larger ones get 413.
         most_rows: the most rows of a request; more get 400.
-        most_waiting: the most concurrent requests; more get 503.
+        most_waiting: the most requests that are computed or wait for it, and the most whose bodies
+            are being received, a quarter of them from one address; more get 503 and 429.
         most_connections: the most connections; more get 503 and are closed.
         seconds: the timeouts of reading a request (408) and of computing it (504).
         most_batch: the most rows of several requests that are computed together.
@@ -112,7 +114,7 @@ class ModelServer:
 
     Attributes:
         stores: the models by name.
-        running: the number of requests in progress.
+        running: the number of requests that are computed or wait for it.
 
     Raises:
         ImportError: the extra `serve` is not installed.
@@ -123,7 +125,7 @@ class ModelServer:
         try:
             import uvicorn
 
-            from estimatorkit.experiment.serving.http_protocol import BoundedServer
+            from estimatorkit.experiment.serving.http_protocol import BoundedServer, network_of
             from estimatorkit.experiment.serving.metrics import Metrics
         except ImportError as error:
             raise ImportError(
@@ -142,6 +144,8 @@ class ModelServer:
             self._metrics.batch,
         )
         self.running = 0
+        self._receiving: Counter[str] = Counter()  # by network of the clients
+        self._network_of = network_of
         self._socket = self._bound()
         config = uvicorn.Config(
             self._application(),
@@ -255,7 +259,6 @@ class ModelServer:
     async def _model_request(self, request: Request) -> Response:
         """A request of TensorFlow Serving's interface."""
         began = time.perf_counter()
-        self.running += 1
         endpoint: rest.Endpoint | None = None
         try:
             self._check(request)
@@ -271,8 +274,6 @@ class ModelServer:
         except (RuntimeError, MemoryError, TypeError, LookupError, ArithmeticError) as error:
             logger.exception("a request failed")
             status, content = 500, {"error": f"{type(error).__name__}: {error}"}
-        finally:
-            self.running -= 1
         seconds = time.perf_counter() - began
         action = (endpoint.action or "status").strip(":/") if endpoint else "unknown"
         model = endpoint.model if endpoint else ""
@@ -292,8 +293,6 @@ class ModelServer:
     def _check(self, request: Request) -> None:
         options = self.options
         self._authorize(request)
-        if self.running > options.most_waiting:
-            raise rest.HttpError(503, f"more than {options.most_waiting} requests at the same time")
         length = request.headers.get("content-length")
         if request.method == "POST" and length is None:
             raise rest.HttpError(411, "the request must have a Content-Length")
@@ -306,13 +305,36 @@ class ModelServer:
             versions = self.stores[endpoint.model].versions()
             reported = [endpoint.version] if endpoint.is_specific else versions
             return rest.status_or_metadata(endpoint, reported)
+        body = await self._body(request)
+        if self.running >= (most := self.options.most_waiting):
+            raise rest.HttpError(503, f"more than {most} requests at the same time")
+        self.running += 1
         try:
             async with asyncio.timeout(self.options.seconds):
-                body = await request.body()
+                return await self._compute(endpoint, body)
+        finally:
+            self.running -= 1
+
+    async def _body(self, request: Request) -> bytes:
+        """A request's body. One that is sent slowly takes no place of those that are computed."""
+        from starlette.requests import ClientDisconnect
+
+        client = self._network_of(request.client.host if request.client else "")
+        most = self.options.most_waiting
+        if self._receiving[client] >= max(1, most // 4) or self._receiving.total() >= most:
+            raise rest.HttpError(429, "too many requests whose bodies have not come")
+        self._receiving[client] += 1
+        try:
+            async with asyncio.timeout(self.options.seconds):
+                return await request.body()
         except TimeoutError:
             raise rest.HttpError(408, "the request's body did not come in time") from None
-        async with asyncio.timeout(self.options.seconds):
-            return await self._compute(endpoint, body)
+        except ClientDisconnect:
+            raise rest.HttpError(408, "the client has gone") from None
+        finally:
+            self._receiving[client] -= 1
+            if not self._receiving[client]:
+                del self._receiving[client]
 
     async def _compute(self, endpoint: rest.Endpoint, body: bytes) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
@@ -368,7 +390,7 @@ def _response(status: int, content: Mapping[str, Any]) -> Response:
     headers = {"X-Content-Type-Options": "nosniff"}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if status in (408, 413):  # the rest of the body is not read
+    if status in (408, 413, 429):  # the rest of the body is not read
         headers["Connection"] = "close"
     return Response(rest_json.dump(content), status, headers, "application/json")
 
