@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from estimatorkit.core import errors
 from estimatorkit.experiment.serving import http_protocol
 from estimatorkit.experiment.serving.http_protocol import network_of
 from estimatorkit.experiment.serving.http_server import ModelServer, ServerOptions
@@ -206,3 +207,35 @@ def wait_for(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+# -- answers
+
+
+@pytest.mark.parametrize(
+    ("make", "status"),
+    [
+        (lambda path: errors.DataLossError(None, None, f"{path} is damaged"), 500),
+        (lambda path: FileNotFoundError(2, "No such file", path), 500),
+        (RuntimeError, 500),
+        (lambda path: errors.InvalidArgumentError(None, None, f"no row 3 in '{path}'"), 400),
+        (lambda path: ValueError(f"no row 3 in {path}: 2 rows"), 400),
+    ],
+)
+def test_answers_name_no_path(
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[str], Exception],
+    status: int,
+) -> None:
+    predictor = server.stores["model"].get()[1]
+
+    def fails(*given: object) -> None:
+        raise make(str(predictor.directory / "serving" / "graph-1.pb"))
+
+    monkeypatch.setattr(predictor, "answers", fails)
+    with RawClient(server) as client:
+        found, content = client.ask(PATH, ONE)
+    assert (found, list(content)) == (status, ["error"])
+    assert "/" not in content["error"]
+    assert status == 500 or "no row 3 in" in content["error"]

@@ -13,8 +13,11 @@ import hmac
 import ipaddress
 import json
 import logging
+import os
 import re
 import socket
+import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,7 +25,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core.errors import InvalidArgumentError, explain, value_error
+import estimatorkit
+from estimatorkit.core.errors import InvalidArgumentError, OpError, explain, value_error
 from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.predictor import Predictor
 from estimatorkit.experiment.serving import rest
@@ -44,6 +48,7 @@ _BACKLOG = 2048
 _IN_LOOP_BYTES = 64 << 10  # larger bodies are parsed on the worker thread
 _DRAIN_SECONDS = 20
 _INVALID = (ValueError, InvalidArgumentError)
+_FAULTS = (RuntimeError, MemoryError, TypeError, LookupError, ArithmeticError, OSError, OpError)
 
 
 @dataclass(frozen=True)
@@ -267,13 +272,14 @@ class ModelServer:
         except rest.HttpError as error:
             status, content = error.status, {"error": str(error)}
         except _INVALID as error:
-            status, content = 400, {"error": str(error)}
+            status, content = 400, {"error": self._without_paths(str(error))}
         except TimeoutError:
             status = 504
             content = {"error": f"the request took more than {self.options.seconds:g} seconds"}
-        except (RuntimeError, MemoryError, TypeError, LookupError, ArithmeticError) as error:
+        except _FAULTS as error:
             logger.exception("a request failed")
-            status, content = 500, {"error": f"{type(error).__name__}: {error}"}
+            told = f"{type(error).__name__}: the server's log says what failed"
+            status, content = 500, {"error": told}
         seconds = time.perf_counter() - began
         action = (endpoint.action or "status").strip(":/") if endpoint else "unknown"
         model = endpoint.model if endpoint else ""
@@ -281,6 +287,14 @@ class ModelServer:
         if self.options.access_log:
             self._log(request, status, seconds, endpoint)
         return _response(status, content)
+
+    def _without_paths(self, message: str) -> str:
+        """A message without this machine's folders, which are no client's business."""
+        places = {os.path.dirname(estimatorkit.__file__), sys.prefix, os.getcwd()}
+        places |= {str(each.directory) for each in self.stores.values()}
+        places |= {os.path.expanduser("~"), tempfile.gettempdir()}
+        known = "|".join(re.escape(each) for each in places if each.strip("/"))
+        return re.sub(rf"(?:{known})[^\s'\",:;)]*", "...", message)
 
     def _authorize(self, request: Request) -> None:
         if self.options.token is None:
