@@ -8,12 +8,16 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
 
+import estimatorkit as tf
 from estimatorkit.core import errors
+from estimatorkit.estimator.extenders import forward_features
 from estimatorkit.experiment.serving import http_protocol
 from estimatorkit.experiment.serving.http_protocol import network_of
 from estimatorkit.experiment.serving.http_server import ModelServer, ServerOptions
@@ -239,3 +243,107 @@ def test_answers_name_no_path(
     assert (found, list(content)) == (status, ["error"])
     assert "/" not in content["error"]
     assert status == 500 or "no row 3 in" in content["error"]
+
+
+# -- values
+
+
+@sweep(
+    ("value", "words"),
+    [
+        ("null", "no finite answer without 'x'"),
+        ("NaN", "no finite answer without 'x'"),
+        ("1e999", "no finite answer without 'x'"),
+        ("-1e999", "no finite answer without 'x'"),
+        ("1e300", "no finite answer without 'x'"),
+        ('"5"', "feature 'x'"),
+        ("true", "feature 'x'"),
+        ('{"b64": "NQ=="}', "feature 'x'"),
+        ("1" + "0" * 400, "input 'x'"),
+    ],
+    quick=4,
+)
+def test_refused_value_is_named(server: ModelServer, value: str, words: str) -> None:
+    """By rows and by columns, in a request of one row and of many."""
+    good = '{"x": [1, 2, 3.5], "word": ["a"], "name": [null]}'
+    bad = good.replace("3.5", value)
+    columns = f'"x": [[1, 2, 3], [1, 2, 3], [1, {value}, 0]], "word": [["a"]], "name": [[""]]'
+    with RawClient(server) as client:
+        for body, row in (
+            (f'{{"instances": [{bad}]}}', 0),
+            (f'{{"instances": [{good}, {good}, {bad}, {bad}]}}', 2),
+            (f'{{"inputs": {{{columns}}}}}', 2),
+        ):
+            status, content = client.ask(PATH, body.encode())
+            assert (status, list(content)) == (400, ["error"])
+            assert f"row {row}" in content["error"]
+            assert words in content["error"]
+        assert client.ask(PATH, f'{{"instances": [{good}]}}'.encode())[0] == 200
+
+
+def test_refused_row_of_a_batch_is_that_of_its_request(base: Path) -> None:
+    bad = {"instances": [ROW, {**ROW, "x": [0.0, None, 0.0]}]}
+    with serving(ModelStore(base), batch_delay=0.5) as server, ThreadPoolExecutor(3) as pool:
+        clients = [RawClient(server) for _ in range(3)]
+        found = list(pool.map(lambda one, body: one.ask(PATH, body), clients, [ONE, bad, ONE]))
+        for client in clients:
+            client.close()
+    assert [status for status, _ in found] == [200, 400, 200]
+    assert "row 1: " in found[1][1]["error"]
+
+
+@pytest.fixture(scope="module")
+def tolerant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    """A model that replaces a missing age, but no missing height, and repeats the age."""
+
+    def known(values: tf.Tensor) -> tf.Tensor:
+        return tf.where(tf.math.is_nan(values), tf.zeros_like(values), values)
+
+    folder = tmp_path_factory.mktemp("tolerant")
+    columns = [
+        tf.feature_column.numeric_column("age", normalizer_fn=known),
+        tf.feature_column.numeric_column("height"),
+    ]
+    config = tf.estimator.RunConfig(log_step_count_steps=None)
+    model: Any = tf.estimator.LinearClassifier(columns, model_dir=folder / "run", config=config)
+    rows = {"age": [1.0, 2.0, 3.0, 4.0], "height": [2.0, 1.0, 2.0, 1.0]}
+    slices = tf.data.Dataset.from_tensor_slices
+    model.train(lambda: slices((rows, [0, 1, 0, 1])).batch(4), steps=2)
+    model = forward_features(model, "age")
+    receiver = tf.estimator.export.serving_input_receiver_fn_from_columns(columns)
+    model.export_saved_model(folder / "model", receiver)
+    with serving(ModelStore(folder / "model")) as server:
+        yield server
+
+
+@pytest.mark.slow
+def test_missing_value_that_the_model_replaces_is_answered(tolerant: ModelServer) -> None:
+    with RawClient(tolerant) as client:
+        status, found = client.ask(PATH, {"instances": [{"age": None, "height": 1.0}]})
+        assert status == 200
+        (row,) = found["predictions"]
+        assert row["age"] is None or row["age"] == [None]
+        assert None not in row["probabilities"]
+        rows = [{"age": None, "height": 1.0}, {"age": 1.0, "height": None}]
+        status, found = client.ask(PATH, {"instances": rows})
+        assert status == 400
+        assert "row 1: the model has no finite answer without 'height'" in found["error"]
+
+
+@pytest.mark.slow
+def test_value_of_an_example_is_named(tmp_path: Path) -> None:
+    shutil.copytree(shared_export(parse=True), tmp_path / "model" / "1")
+    path = "/v1/models/model:classify"
+    with serving(ModelStore(tmp_path / "model")) as server, RawClient(server) as client:
+        for value, words in (
+            ("null", "row 1, feature 'x'"),
+            ("NaN", "row 1: the model has no finite answer without 'x'"),
+            ("1e999", "row 1: the model has no finite answer without 'x'"),
+            ('"5"', "row 1, feature 'x'"),
+        ):
+            good = '{"x": [1.0, 2.0, 3.5], "word": "a", "name": "v"}'
+            rows = f"[{good}, {good.replace('3.5', value)}]"
+            body = f'{{"signature_name": "classification", "examples": {rows}}}'
+            status, content = client.ask(path, body.encode())
+            assert (status, list(content)) == (400, ["error"])
+            assert words in content["error"]
