@@ -154,6 +154,15 @@ def test_null_integer_is_missing_id() -> None:
         rest_json.predict_inputs({"instances": [{"id": 3, "on": None}]}, signature)
 
 
+def test_boolean_is_an_integer_and_no_float() -> None:
+    """Flags of a table are features of integers."""
+    signature: Any = SimpleNamespace(inputs={"flag": (tf.int64, (None,)), "x": (tf.float32, ())})
+    inputs, _ = rest_json.predict_inputs({"instances": [{"flag": True, "x": 1}]}, signature)
+    assert inputs == {"flag": [True], "x": [1]}
+    with pytest.raises(rest_json.RequestError, match="row 0, feature 'x'"):
+        rest_json.predict_inputs({"instances": [{"flag": True, "x": True}]}, signature)
+
+
 @pytest.mark.slow
 def test_classify_takes_features_by_key(examples: Client) -> None:
     alone = {"signature_name": "classification", "examples": [ROW, {**ROW, "x": [0.0, 0.0, 9.5]}]}

@@ -5,7 +5,7 @@ Predictions have row format (`instances`, `predictions`) or column format (`inpu
 value of a request is null: NaN among floats, '' among strings, and -1 among integers, which is the
 id that feature columns ignore. A model that has no finite answer without it refuses the request.
 Other numbers of a response that are not finite are null, too: TensorFlow Serving writes the words
-NaN and Infinity, which JSON has not. Values are of their input's kind: no "5" or true for 5.
+NaN and Infinity, which JSON has not. Values are of their input's kind: no "5" for 5, and no true for 1.0.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def _kind(dtype: DType | None) -> _Kind:
         return _Kind(dtype.name, frozenset([int, float, bool]), None, False, False)
     missing = math.nan if dtype.is_floating else -1
     has_missing = dtype.is_floating or not dtype.is_unsigned
-    return _Kind(f"a number ({dtype.name})", frozenset([int, float]), missing, has_missing, False)
+    # Flags of a table are features of integers, and are sent as true and false.
+    types = frozenset([int, float] if dtype.is_floating else [int, float, bool])
+    return _Kind(f"a number ({dtype.name})", types, missing, has_missing, False)
 
 
 def parse(body: bytes) -> dict[str, Any]:
