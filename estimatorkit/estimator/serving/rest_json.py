@@ -5,7 +5,8 @@ Predictions have row format (`instances`, `predictions`) or column format (`inpu
 value of a request is null: NaN among floats, '' among strings, and -1 among integers, which is the
 id that feature columns ignore. A model that has no finite answer without it refuses the request.
 Other numbers of a response that are not finite are null, too: TensorFlow Serving writes the words
-NaN and Infinity, which JSON has not. Values are of their input's kind: no "5" for 5, and no true for 1.0.
+NaN and Infinity, which JSON has not. Values are of their input's kind: no "5" for 5, and no true
+for 1.0.
 """
 
 from __future__ import annotations
