@@ -328,7 +328,7 @@ def _raw_rows(content: Mapping[str, Any], names: list[str]) -> list[dict[str, An
     }
     count = max(map(len, columns.values()), default=0)
     return [
-        {key: each[number : number + 1] or each[:1] for key, each in columns.items()}
+        {key: each[min(number, len(each) - 1)] for key, each in columns.items() if each}
         for number in range(count)
     ]
 
