@@ -7,12 +7,16 @@ import logging
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from estimatorkit.experiment.command import Failure
+
+if TYPE_CHECKING:
+    from estimatorkit.experiment.serving.model_store import ModelStore
 
 _TOKEN = "ESTIMATORKIT_SERVE_TOKEN"  # noqa: S105
 
@@ -62,6 +66,7 @@ _TOKEN = "ESTIMATORKIT_SERVE_TOKEN"  # noqa: S105
     help="A certificate file; serves HTTPS.",
 )
 @click.option("--tls-key", "key", type=click.Path(exists=True), help="Its key.")
+@click.option("--open-status", is_flag=True, help="/readyz and /metrics need no token.")
 @click.option("--access-log", is_flag=True, help="Print a line of JSON for each request.")
 def serve(
     directory: Path | None,
@@ -76,7 +81,7 @@ def serve(
 
     DIR is a folder of exports, of which the newest is served, or a single export. If the variable
     ESTIMATORKIT_SERVE_TOKEN is set, requests must bear its value: Authorization: Bearer TOKEN.
-    Beside the models there are /healthz, /readyz and /metrics.
+    Beside the models there are /healthz, which needs no token, /readyz and /metrics.
 
     \b
     Example:
@@ -95,18 +100,18 @@ def serve(
         raise click.UsageError("give either DIR or --models FILE")
     if (given["certificate"] is None) != (given["key"] is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
-    if directory is not None:
-        stores = [ModelStore(directory, name, _labels(labels), given["most_batch"])]
-    else:
-        if name or labels:
-            raise click.UsageError("names and labels of several models are in their file")
-        stores = models_file.open_models(str(models), given["most_batch"])
     options = ServerOptions(
         most_request_bytes=int(max_request_mb * (1 << 20)),
         batch_delay=batch_timeout_ms / 1000,
         token=os.environ.get(_TOKEN) or None,
         **given,
     )
+    if directory is not None:
+        stores = [ModelStore(directory, name, _labels(labels), given["most_batch"])]
+    else:
+        if name or labels:
+            raise click.UsageError("names and labels of several models are in their file")
+        stores = models_file.open_models(str(models), given["most_batch"])
     try:
         server = ModelServer(stores, options)
     except (ImportError, OSError) as error:  # a missing extra, or a port in use
@@ -116,10 +121,6 @@ def serve(
         click.echo(told, err=True)
     for store in stores:
         store.watch()
-        version, predictor = store.get()
-        click.echo(f"Serving version {version} of {store.name}. Ask it:")
-        example = shlex.quote(f"@{predictor.directory / 'example_request.json'}")
-        click.echo(f"  curl -d {example} {server.url}/v1/models/{store.name}:predict")
     if options.access_log:
         lines = logging.StreamHandler(sys.stdout)
         lines.setFormatter(logging.Formatter("%(message)s"))
@@ -128,7 +129,16 @@ def serve(
         access_logger.propagate = False
     gc.collect()
     gc.freeze()  # garbage collection of everything loaded would stop every request for 80 ms
-    server.serve_forever()
+    server.serve_forever(lambda: _tell(server.url, stores))
+
+
+def _tell(url: str, stores: Sequence[ModelStore]) -> None:
+    """Prints what is served, and how to ask it."""
+    for store in stores:
+        version, predictor = store.get()
+        click.echo(f"Serving version {version} of {store.name}. Ask it:")
+        example = shlex.quote(f"@{predictor.directory / 'example_request.json'}")
+        click.echo(f"  curl -d {example} {url}/v1/models/{store.name}:predict")
 
 
 def _labels(given: tuple[str, ...]) -> dict[str, int]:

@@ -33,8 +33,11 @@ def serving(*stores: ModelStore, **options: Any) -> Iterator[ModelServer]:
 class RawClient:
     """A connection, on which any bytes can be sent."""
 
-    def __init__(self, server: ModelServer, tls: ssl.SSLContext | None = None) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    def __init__(
+        self, server: ModelServer, tls: ssl.SSLContext | None = None, source: str = ""
+    ) -> None:
+        address = ("127.0.0.1", server.port)
+        self.socket = socket.create_connection(address, timeout=60, source_address=(source, 0))
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self._file = self.socket.makefile("rb")

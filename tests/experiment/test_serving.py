@@ -134,24 +134,33 @@ def test_nan_and_infinity(features: Client) -> None:
     path = f"{features.prefix}:predict"
     body = b'{"instances": [{"x": [NaN, Infinity, -Infinity], "word": ["a"], "name": ["v"]}]}'
     status, found = features(path, body)
-    assert status == 200
-    assert set(found["predictions"][0]["probabilities"]) == {None}  # JSON has no NaN
+    assert status == 400  # this model has no answer without them
+    assert "row 0: the model has no finite answer without 'x'" in found["error"]
+    assert rest_json.dump({"x": [float("nan"), 1.0]}) == b'{"x": [null, 1.0]}\n'
 
 
 def test_null_is_missing_value(features: Client) -> None:
     path = f"{features.prefix}:predict"
-    rows = [{**ROW, "x": [None, 1.0, 2.0], "word": [None]}]
-    body = b'{"instances": [{"x": [NaN, 1, 2], "word": [""], "name": ["v"]}]}'
-    status, found = features(path, {"instances": rows})
-    assert (status, found) == features(path, body)
+    status, found = features(path, {"instances": [{**ROW, "word": [None]}]})
+    assert status == 200
+    assert found == features(path, {"instances": [{**ROW, "word": [""]}]})[1]
 
 
 def test_null_integer_is_missing_id() -> None:
     signature: Any = SimpleNamespace(inputs={"id": (tf.int64, (None,)), "on": (tf.bool, (None,))})
     inputs, _ = rest_json.predict_inputs({"instances": [{"id": None, "on": True}]}, signature)
     assert inputs == {"id": [-1], "on": [True]}
-    inputs, _ = rest_json.predict_inputs({"instances": [{"id": 3, "on": None}]}, signature)
-    assert inputs["on"] == [None]  # which the model refuses
+    with pytest.raises(rest_json.RequestError, match=r"row 0, feature 'on'.*\n.*bool\n.*null"):
+        rest_json.predict_inputs({"instances": [{"id": 3, "on": None}]}, signature)
+
+
+def test_boolean_is_an_integer_and_no_float() -> None:
+    """Flags of a table are features of integers."""
+    signature: Any = SimpleNamespace(inputs={"flag": (tf.int64, (None,)), "x": (tf.float32, ())})
+    inputs, _ = rest_json.predict_inputs({"instances": [{"flag": True, "x": 1}]}, signature)
+    assert inputs == {"flag": [True], "x": [1]}
+    with pytest.raises(rest_json.RequestError, match="row 0, feature 'x'"):
+        rest_json.predict_inputs({"instances": [{"flag": True, "x": True}]}, signature)
 
 
 @pytest.mark.slow

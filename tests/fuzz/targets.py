@@ -803,7 +803,7 @@ def _requests() -> list[bytes]:
     contents: list[Any] = [
         {"instances": rows},
         {"signature_name": "predict", "inputs": columns},
-        {"inputs": {**columns, "x": [[None, 2, 3]]}},
+        {"inputs": {**columns, "word": [[None]]}},
     ]
     return [json.dumps(each).encode() for each in contents]
 

@@ -305,16 +305,10 @@ def padded(array: NDArray[Any], pad: Any, width: int) -> NDArray[Any]:
 
 def _array(name: str, key: str, value: Any, dtype: DType, shape: TensorShape) -> NDArray[Any]:
     try:
-        array = np.asarray(as_array(_texts(value), string) if dtype is string else value)
-        if dtype is not string:
-            with np.errstate(over="ignore", invalid="ignore"):  # infinite; compared below
-                cast = array.astype(dtype.numpy_dtype, copy=False)
-            if dtype.is_integer and array.dtype.kind not in "iu" and (cast != array).any():
-                raise ValueError("fractions are not integers")
-            array = cast
+        array = _cast(value, dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise value_error(
-            f"signature {name!r}: input {key!r} is of another kind",
+            f"signature {name!r}: input {key!r} is of another kind{_refused_row(value, dtype)}",
             expected=f"{dtype.name} of shape {shape}",
             received=f"{value!r:.100}: {error}",
         ) from error
@@ -328,6 +322,27 @@ def _array(name: str, key: str, value: Any, dtype: DType, shape: TensorShape) ->
             hint="the first dimension is that of the examples" if array.ndim == 0 else None,
         )
     return array
+
+
+def _cast(value: Any, dtype: DType) -> NDArray[Any]:
+    if dtype is string:
+        return np.asarray(as_array(_texts(value), string))
+    array = np.asarray(value)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite; compared below
+        cast = array.astype(dtype.numpy_dtype, copy=False)
+    if dtype.is_integer and array.dtype.kind not in "iu" and (cast != array).any():
+        raise ValueError("fractions are not integers")
+    return cast
+
+
+def _refused_row(value: Any, dtype: DType) -> str:
+    """Where in a list the first value is that cannot be cast."""
+    for number, each in enumerate(value if isinstance(value, list) else ()):
+        try:
+            _cast(each, dtype)
+        except (TypeError, ValueError, OverflowError):
+            return f" in row {number}"
+    return ""
 
 
 def _texts(value: Any) -> Any:

@@ -3,17 +3,21 @@
 Predictions have row format (`instances`, `predictions`) or column format (`inputs`, `outputs`);
 `classify` and `regress` take `examples`, feature values by key. Bytes are `{"b64": ...}`. A missing
 value of a request is null: NaN among floats, '' among strings, and -1 among integers, which is the
-id that feature columns ignore. A number of a response that is not finite is null, too: TensorFlow
-Serving writes the words NaN and Infinity, which JSON has not.
+id that feature columns ignore. A model that has no finite answer without it refuses the request.
+Other numbers of a response that are not finite are null, too: TensorFlow Serving writes the words
+NaN and Infinity, which JSON has not. Values are of their input's kind: no "5" for 5, and no true
+for 1.0.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,11 +31,47 @@ from estimatorkit.train.saving import saved_model_constants as constants
 
 _BYTES_SUFFIX = "_bytes"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LARGEST = float(np.finfo(np.float32).max)
 _MOST_DIMENSIONS = 32  # NumPy arrays have at most 64 dimensions
 
 
 class RequestError(ValueError):
     """An invalid request; a server answers 400."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What JSON may hold for an input.
+
+    Attributes:
+        expected: in words.
+        types: of its values, besides bytes.
+        missing: what replaces null.
+        has_missing: whether null is replaced.
+        has_bytes: whether `{"b64": ...}` is accepted.
+    """
+
+    expected: str
+    types: frozenset[type]
+    missing: Any = None
+    has_missing: bool = True
+    has_bytes: bool = True
+
+
+_ANY = _Kind("a value", frozenset([str, int, float, bool]))
+
+
+@functools.cache
+def _kind(dtype: DType | None) -> _Kind:
+    if dtype is None or dtype is string:
+        return _ANY if dtype is None else replace(_ANY, missing=b"")
+    if not (dtype.is_floating or dtype.is_integer):
+        return _Kind(dtype.name, frozenset([int, float, bool]), None, False, False)
+    missing = math.nan if dtype.is_floating else -1
+    has_missing = dtype.is_floating or not dtype.is_unsigned
+    # Flags of a table are features of integers, and are sent as true and false.
+    types = frozenset([int, float] if dtype.is_floating else [int, float, bool])
+    return _Kind(f"a number ({dtype.name})", types, missing, has_missing, False)
 
 
 def parse(body: bytes) -> dict[str, Any]:
@@ -119,17 +159,16 @@ def predict_inputs(content: Mapping[str, Any], signature: Signature) -> tuple[di
 
 def _input(signature: Signature, key: str, value: Any) -> Any:
     """A decoded value of an input, with null replaced by the missing value of its dtype."""
-    dtype, _ = signature.inputs.get(key, (None, None))
-    return _decoded(value, None if dtype is None else _missing(dtype))
-
-
-def _missing(dtype: DType) -> Any:
-    """The value that replaces null; for integers, the id that feature columns ignore."""
-    if dtype is string:
-        return b""
-    if dtype.is_floating:
-        return math.nan
-    return -1 if dtype.is_integer and not dtype.is_unsigned else None
+    kind = _kind(_dtype(signature, key))
+    try:
+        return _decoded(value, kind)
+    except RequestError as error:
+        for number, each in enumerate(value if isinstance(value, list) else ()):
+            try:
+                _decoded(each, kind, 1)
+            except RequestError as first:
+                raise RequestError(f"row {number}, feature {key!r}: {first}") from first
+        raise RequestError(f"feature {key!r}: {error}") from error
 
 
 def _is_named(row: Any) -> bool:
@@ -144,15 +183,17 @@ def _only(names: Sequence[str]) -> str:
     return names[0]
 
 
-def _decoded(value: Any, missing: Any = None, depth: int = 0) -> Any:
-    """Decodes `{"b64": ...}` in a value to bytes, and null to `missing`."""
-    if value is None:
-        return missing
+def _decoded(value: Any, kind: _Kind = _ANY, depth: int = 0) -> Any:
+    """Decodes `{"b64": ...}` in a value to bytes, and null to the missing value."""
+    if type(value) in kind.types:
+        return value
+    if value is None and kind.has_missing:
+        return kind.missing
     if isinstance(value, list):
         if depth == _MOST_DIMENSIONS:
             raise RequestError(f"a value has lists that are nested more than {depth} times")
-        return [_decoded(each, missing, depth + 1) for each in value]
-    if isinstance(value, dict):
+        return [_decoded(each, kind, depth + 1) for each in value]
+    if isinstance(value, dict) and kind.has_bytes:
         if set(value) != {"b64"} or not isinstance(value["b64"], str):
             raise RequestError(
                 explain("an object stands for bytes", expected='{"b64": "..."}', received=value)
@@ -161,7 +202,13 @@ def _decoded(value: Any, missing: Any = None, depth: int = 0) -> Any:
             return base64.b64decode(value["b64"], validate=True)
         except ValueError as error:
             raise RequestError(f"base64 of a value cannot be decoded: {error}") from error
-    return value
+    raise RequestError(
+        explain(
+            "a value is of another kind",
+            expected=kind.expected,
+            received=f"{json.dumps(value):.100}",
+        )
+    )
 
 
 def example_inputs(content: Mapping[str, Any], signature: Signature) -> dict[str, Any]:
@@ -186,12 +233,15 @@ def example_inputs(content: Mapping[str, Any], signature: Signature) -> dict[str
             )
         example = Example()
         for key, value in {**context, **each}.items():
-            example.features.feature[key].CopyFrom(_feature(key, _decoded(value)))
+            try:
+                example.features.feature[key].CopyFrom(_feature(_decoded(value)))
+            except RequestError as error:
+                raise RequestError(f"row {number}, feature {key!r}: {error}") from error
         made.append(example.SerializeToString())
     return {_only(list(signature.inputs)): made}
 
 
-def _feature(key: str, value: Any) -> Any:
+def _feature(value: Any) -> Any:
     values = value if isinstance(value, list) else [value]
     kinds = {type(each) for each in values}
     made = Feature()
@@ -206,7 +256,7 @@ def _feature(key: str, value: Any) -> Any:
     else:
         raise RequestError(
             explain(
-                f"feature {key!r} has values of several kinds, or too large ones",
+                "the values are of several kinds, or too large",
                 expected="numbers, or strings",
                 received=f"{value!r:.100}",
             )
@@ -217,6 +267,83 @@ def _feature(key: str, value: Any) -> Any:
 def _is_huge(value: Any) -> bool:
     """Whether a number is an integer that no float holds."""
     return isinstance(value, int) and value.bit_length() > 1000
+
+
+# -- missing numbers
+
+
+def refuse_missing(
+    content: Mapping[str, Any], signature: Signature, outputs: Mapping[str, NDArray[Any]]
+) -> None:
+    """Refuses a request whose missing or infinite numbers left the model without an answer.
+
+    A model that replaces missing numbers, or takes them, has finite outputs. An output with an
+    input's name repeats it (`forward_features`), and may be missing as well.
+
+    Raises:
+        RequestError: a row lacks a number, and its outputs are not finite; it names the first such
+            row, and what the row lacks.
+    """
+    wrong = {}
+    for key, value in outputs.items():
+        array = array_of(value)
+        if key not in signature.inputs and array.dtype.kind in "fV":
+            finite = np.isfinite(array)
+            if not finite.all():
+                wrong[key] = ~finite
+    if not wrong:
+        return
+    rows = _raw_rows(content, list(signature.inputs))
+    for number, row in enumerate(rows):
+        missing = [key for key, value in row.items() if _is_missing(value)]
+        numbers = [key for key in missing if _dtype(signature, key) is not string]
+        if missing and any(
+            each[number].any() if each.ndim and len(each) == len(rows) else True
+            for each in wrong.values()
+        ):
+            names = ", ".join(map(repr, numbers or missing))
+            raise RequestError(
+                explain(
+                    f"row {number}: the model has no finite answer without {names}",
+                    expected="numbers that are neither null nor infinite (in float32)",
+                    received=f"{json.dumps({key: row[key] for key in numbers or missing}):.200}",
+                )
+            )
+
+
+def _raw_rows(content: Mapping[str, Any], names: list[str]) -> list[dict[str, Any]]:
+    """The rows of a valid request as they were sent."""
+    if "examples" in content:
+        rows = [{**content.get("context", {}), **each} for each in content["examples"]]
+        keys = dict.fromkeys(key for row in rows for key in row)
+        return [{key: row.get(key) for key in keys} for row in rows]
+    if "instances" in content:
+        rows = content["instances"]
+        return rows if _is_named(rows[0]) else [{names[0]: row} for row in rows]
+    given = content["inputs"]
+    named = isinstance(given, dict) and set(given) != {"b64"}
+    columns = {
+        key: each if isinstance(each, list) else [each]
+        for key, each in (given if named else {names[0]: given}).items()
+    }
+    count = max(map(len, columns.values()), default=0)
+    return [
+        {key: each[min(number, len(each) - 1)] for key, each in columns.items() if each}
+        for number in range(count)
+    ]
+
+
+def _dtype(signature: Signature, key: str) -> DType | None:
+    return signature.inputs[key][0] if key in signature.inputs else None
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value, or one in it, is null, empty text, or a number that float32 has not."""
+    if isinstance(value, list):
+        return any(map(_is_missing, value))
+    if isinstance(value, (int, float)):
+        return not abs(value) <= _LARGEST
+    return value is None or value == ""
 
 
 # -- replies
@@ -317,6 +444,7 @@ __all__ = [
     "example_inputs",
     "parse",
     "predict_inputs",
+    "refuse_missing",
     "regression_reply",
     "reply",
     "row_request",

@@ -13,14 +13,20 @@ import hmac
 import ipaddress
 import json
 import logging
+import os
+import re
 import socket
+import sys
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core.errors import InvalidArgumentError, explain
+import estimatorkit
+from estimatorkit.core.errors import InvalidArgumentError, OpError, explain, value_error
 from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.predictor import Predictor
 from estimatorkit.experiment.serving import rest
@@ -35,11 +41,14 @@ if TYPE_CHECKING:
 access_logger = logging.getLogger("estimatorkit.access")
 """Logs each request as a line of JSON if `ServerOptions.access_log` is set."""
 
+_Page = Callable[["Request"], Awaitable["Response"]]
+
 PORT = 8501
 _BACKLOG = 2048
 _IN_LOOP_BYTES = 64 << 10  # larger bodies are parsed on the worker thread
 _DRAIN_SECONDS = 20
 _INVALID = (ValueError, InvalidArgumentError)
+_FAULTS = (RuntimeError, MemoryError, TypeError, LookupError, ArithmeticError, OSError, OpError)
 
 
 @dataclass(frozen=True)
@@ -51,16 +60,22 @@ class ServerOptions:
         port: 0 selects a free one.
         most_request_bytes: the largest body; larger ones get 413.
         most_rows: the most rows of a request; more get 400.
-        most_waiting: the most concurrent requests; more get 503.
+        most_waiting: the most requests that are computed or wait for it, and the most whose bodies
+            are being received, a quarter of them from one address; more get 503 and 429.
         most_connections: the most connections; more get 503 and are closed.
         seconds: the timeouts of reading a request (408) and of computing it (504).
         most_batch: the most rows of several requests that are computed together.
         batch_delay: seconds to wait for them.
         hosts: accepted names in the Host header, `*` for all; by default those of this machine if
             `host` is one of its loopback addresses, else all.
-        token: the bearer token that requests must have (`Authorization: Bearer TOKEN`), or None.
+        token: the bearer token that requests must have (`Authorization: Bearer TOKEN`), or None;
+            visible characters of ASCII, without spaces.
+        open_status: whether `/readyz` and `/metrics` need no token; `/healthz` never does.
         certificate, key: files for TLS; None serves plain HTTP.
         access_log: whether `access_logger` logs each request as a line of JSON.
+
+    Raises:
+        ValueError: the token has other characters.
     """
 
     host: str = "127.0.0.1"
@@ -74,9 +89,18 @@ class ServerOptions:
     batch_delay: float = 0.0
     hosts: Sequence[str] = ()
     token: str | None = None
+    open_status: bool = False
     certificate: str | None = None
     key: str | None = None
     access_log: bool = False
+
+    def __post_init__(self) -> None:
+        if self.token is not None and not re.fullmatch("[!-~]+", self.token):
+            raise value_error(
+                "no header can hold the server's token",
+                expected="letters, digits and signs of ASCII, without spaces",
+                hint="openssl rand -hex 32",
+            )
 
     @property
     def accepted_hosts(self) -> list[str]:
@@ -95,7 +119,7 @@ class ModelServer:
 
     Attributes:
         stores: the models by name.
-        running: the number of requests in progress.
+        running: the number of requests that are computed or wait for it.
 
     Raises:
         ImportError: the extra `serve` is not installed.
@@ -106,7 +130,7 @@ class ModelServer:
         try:
             import uvicorn
 
-            from estimatorkit.experiment.serving.http_protocol import BoundedProtocol
+            from estimatorkit.experiment.serving.http_protocol import BoundedServer, network_of
             from estimatorkit.experiment.serving.metrics import Metrics
         except ImportError as error:
             raise ImportError(
@@ -125,10 +149,11 @@ class ModelServer:
             self._metrics.batch,
         )
         self.running = 0
+        self._receiving: Counter[str] = Counter()  # by network of the clients
+        self._network_of = network_of
         self._socket = self._bound()
         config = uvicorn.Config(
             self._application(),
-            http=BoundedProtocol,
             backlog=_BACKLOG,
             limit_concurrency=self.options.most_connections,
             timeout_keep_alive=60,
@@ -142,7 +167,8 @@ class ModelServer:
             ws="none",
             server_header=False,
         )
-        self._server = uvicorn.Server(config)
+        self._server = BoundedServer(config, self._started)
+        self._on_start: Callable[[], None] = lambda: None
 
     def _bound(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self.options.host else socket.AF_INET
@@ -163,8 +189,16 @@ class ModelServer:
         host = f"[{self.options.host}]" if ":" in self.options.host else self.options.host
         return f"http{'s' * (self.options.certificate is not None)}://{host}:{self.port}"
 
-    def serve_forever(self) -> None:
-        """Serves until `close`, SIGINT or SIGTERM, and completes the requests in progress."""
+    def _started(self) -> None:
+        self._on_start()
+
+    def serve_forever(self, on_start: Callable[[], None] = lambda: None) -> None:
+        """Serves until `close`, SIGINT or SIGTERM, and completes the requests in progress.
+
+        Args:
+            on_start: called once connections are accepted.
+        """
+        self._on_start = on_start
         try:
             self._server.run(sockets=[self._socket])
         finally:
@@ -188,8 +222,8 @@ class ModelServer:
         return Starlette(
             routes=[
                 Route("/healthz", self._health),
-                Route("/readyz", self._readiness),
-                Route("/metrics", self._metrics_page),
+                Route("/readyz", self._with_token(self._readiness)),
+                Route("/metrics", self._with_token(self._metrics_page)),
                 Route("/{path:path}", self._model_request, methods=["GET", "POST"]),
             ],
             middleware=[
@@ -201,6 +235,17 @@ class ModelServer:
             ],
             exception_handlers={405: _not_allowed},
         )
+
+    def _with_token(self, page: _Page) -> _Page:
+        async def answer(request: Request) -> Response:
+            try:
+                if not self.options.open_status:
+                    self._authorize(request)
+            except rest.HttpError as error:
+                return _response(error.status, {"error": str(error)})
+            return await page(request)
+
+        return answer
 
     async def _health(self, request: Request) -> Response:
         return _response(200, {"status": "ok"})
@@ -219,7 +264,6 @@ class ModelServer:
     async def _model_request(self, request: Request) -> Response:
         """A request of TensorFlow Serving's interface."""
         began = time.perf_counter()
-        self.running += 1
         endpoint: rest.Endpoint | None = None
         try:
             self._check(request)
@@ -228,15 +272,14 @@ class ModelServer:
         except rest.HttpError as error:
             status, content = error.status, {"error": str(error)}
         except _INVALID as error:
-            status, content = 400, {"error": str(error)}
+            status, content = 400, {"error": self._without_paths(str(error))}
         except TimeoutError:
             status = 504
             content = {"error": f"the request took more than {self.options.seconds:g} seconds"}
-        except (RuntimeError, MemoryError, TypeError, LookupError, ArithmeticError) as error:
+        except _FAULTS as error:
             logger.exception("a request failed")
-            status, content = 500, {"error": f"{type(error).__name__}: {error}"}
-        finally:
-            self.running -= 1
+            told = f"{type(error).__name__}: the server's log says what failed"
+            status, content = 500, {"error": told}
         seconds = time.perf_counter() - began
         action = (endpoint.action or "status").strip(":/") if endpoint else "unknown"
         model = endpoint.model if endpoint else ""
@@ -245,16 +288,25 @@ class ModelServer:
             self._log(request, status, seconds, endpoint)
         return _response(status, content)
 
+    def _without_paths(self, message: str) -> str:
+        """A message without this machine's folders, which are no client's business."""
+        places = {os.path.dirname(estimatorkit.__file__), sys.prefix, os.getcwd()}
+        places |= {str(each.directory) for each in self.stores.values()}
+        places |= {os.path.expanduser("~"), tempfile.gettempdir()}
+        known = "|".join(re.escape(each) for each in places if each.strip("/"))
+        return re.sub(rf"(?:{known})[^\s'\",:;)]*", "...", message)
+
+    def _authorize(self, request: Request) -> None:
+        if self.options.token is None:
+            return
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        is_same = hmac.compare_digest(given.strip().encode(), self.options.token.encode())
+        if scheme.lower() != "bearer" or not is_same:
+            raise rest.HttpError(401, "the request must have the header Authorization: Bearer ...")
+
     def _check(self, request: Request) -> None:
         options = self.options
-        if options.token is not None:
-            given = request.headers.get("authorization", "").encode()
-            if not hmac.compare_digest(given, f"Bearer {options.token}".encode()):
-                raise rest.HttpError(
-                    401, "the request must have the header Authorization: Bearer ..."
-                )
-        if self.running > options.most_waiting:
-            raise rest.HttpError(503, f"more than {options.most_waiting} requests at the same time")
+        self._authorize(request)
         length = request.headers.get("content-length")
         if request.method == "POST" and length is None:
             raise rest.HttpError(411, "the request must have a Content-Length")
@@ -267,13 +319,36 @@ class ModelServer:
             versions = self.stores[endpoint.model].versions()
             reported = [endpoint.version] if endpoint.is_specific else versions
             return rest.status_or_metadata(endpoint, reported)
+        body = await self._body(request)
+        if self.running >= (most := self.options.most_waiting):
+            raise rest.HttpError(503, f"more than {most} requests at the same time")
+        self.running += 1
         try:
             async with asyncio.timeout(self.options.seconds):
-                body = await request.body()
+                return await self._compute(endpoint, body)
+        finally:
+            self.running -= 1
+
+    async def _body(self, request: Request) -> bytes:
+        """A request's body. One that is sent slowly takes no place of those that are computed."""
+        from starlette.requests import ClientDisconnect
+
+        client = self._network_of(request.client.host if request.client else "")
+        most = self.options.most_waiting
+        if self._receiving[client] >= max(1, most // 4) or self._receiving.total() >= most:
+            raise rest.HttpError(429, "too many requests whose bodies have not come")
+        self._receiving[client] += 1
+        try:
+            async with asyncio.timeout(self.options.seconds):
+                return await request.body()
         except TimeoutError:
             raise rest.HttpError(408, "the request's body did not come in time") from None
-        async with asyncio.timeout(self.options.seconds):
-            return await self._compute(endpoint, body)
+        except ClientDisconnect:
+            raise rest.HttpError(408, "the client has gone") from None
+        finally:
+            self._receiving[client] -= 1
+            if not self._receiving[client]:
+                del self._receiving[client]
 
     async def _compute(self, endpoint: rest.Endpoint, body: bytes) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
@@ -327,7 +402,9 @@ def _response(status: int, content: Mapping[str, Any]) -> Response:
     from starlette.responses import Response
 
     headers = {"X-Content-Type-Options": "nosniff"}
-    if status in (408, 413):  # the rest of the body is not read
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status in (408, 413, 429):  # the rest of the body is not read
         headers["Connection"] = "close"
     return Response(rest_json.dump(content), status, headers, "application/json")
 

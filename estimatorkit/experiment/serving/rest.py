@@ -111,15 +111,20 @@ def predict_rows(predictor: Predictor, signature: Signature, rows: list[Any]) ->
         ValueError: a row is invalid.
         InvalidArgumentError: the model rejects a value.
     """
-    inputs, _ = rest_json.predict_inputs({"instances": rows}, signature)
-    found: list[Any] = rest_json.reply(predictor(inputs, signature.name), True)["predictions"]
+    content = {"instances": rows}
+    inputs, _ = rest_json.predict_inputs(content, signature)
+    outputs = predictor(inputs, signature.name)
+    rest_json.refuse_missing(content, signature, outputs)
+    found: list[Any] = rest_json.reply(outputs, True)["predictions"]
     return found
 
 
 def _predict(predictor: Predictor, content: Mapping[str, Any]) -> dict[str, Any]:
     signature = requested_signature(predictor, content)
     inputs, rows = rest_json.predict_inputs(content, signature)
-    return rest_json.reply(predictor(inputs, signature.name), rows)
+    outputs = predictor(inputs, signature.name)
+    rest_json.refuse_missing(content, signature, outputs)
+    return rest_json.reply(outputs, rows)
 
 
 def _on_examples(
@@ -128,7 +133,9 @@ def _on_examples(
     def reply(predictor: Predictor, content: Mapping[str, Any]) -> dict[str, Any]:
         signature = requested_signature(predictor, content, method)
         inputs = rest_json.example_inputs(content, signature)
-        return make(predictor(inputs, signature.name))
+        outputs = predictor(inputs, signature.name)
+        rest_json.refuse_missing(content, signature, outputs)
+        return make(outputs)
 
     return reply
 
