@@ -131,8 +131,10 @@ def test_scalars(board: Board) -> None:
     cards = page.locator("tf-scalar-card")
     assert cards.count() == 2
     lines = cards.first.locator("path.line[d*='L']")  # drawn through more than one point
-    lines.first.wait_for(state="attached")
-    points = [path.count("L") + 1 for path in lines.evaluate_all(PATHS)]
+    points: list[int] = []
+    while not points:  # the page may draw them anew in between
+        lines.first.wait_for(state="attached")
+        points = [path.count("L") + 1 for path in lines.evaluate_all(PATHS)]
     assert max(points) == STEPS
     board.picture("scalars")
 

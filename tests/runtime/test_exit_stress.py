@@ -14,6 +14,7 @@ BEGIN = """
 import os, signal, sys, threading, time
 import numpy as np
 import estimatorkit.compat.v1 as tf
+signal.signal(signal.SIGINT, signal.default_int_handler)  # programs of a background job ignore it
 """
 
 KINDS = {

@@ -197,7 +197,8 @@ class FileCacheIterator(ReplayIterator):
             archive = zipfile.ZipFile(self._path)
             found = json.loads(archive.read("cache.json"))
             self._blocks = int(found["blocks"])
-            _check_names(archive, self._blocks)
+            if found.get("names", names := _digest(archive)) != names:
+                raise ValueError("arrays are missing")
         if found["elements"] != self._description:
             archive.close()
             raise FailedPreconditionError.explained(
@@ -229,7 +230,11 @@ class FileCacheIterator(ReplayIterator):
         if archive is None:
             return
         if whole:
-            about = {"elements": self._description, "blocks": self._block}
+            about = {
+                "elements": self._description,
+                "blocks": self._block,
+                "names": _digest(archive),
+            }
             archive.writestr("cache.json", json.dumps(about))
             archive.close()
             os.replace(self._temporary, self._path)
@@ -266,19 +271,9 @@ def _damage_named(place: str) -> Iterator[None]:
         ) from error
 
 
-def _check_names(archive: zipfile.ZipFile, blocks: int) -> None:
-    """Checks that all blocks have the same parts; checksums do not include the names.
-
-    Raises:
-        ValueError: they have not.
-    """
-    names = set(archive.namelist()) - {"cache.json"}
-    parts = {name.removeprefix("0/") for name in names if name.startswith("0/")}
-    columns = {int(part.partition("/")[0]) for part in parts}
-    if names != {f"{block}/{part}" for block in range(blocks) for part in parts} or columns != set(
-        range(len(columns))
-    ):
-        raise ValueError("parts are missing")
+def _digest(archive: zipfile.ZipFile) -> int:
+    """A checksum of the names of the arrays, which those of zip files do not include."""
+    return zlib.crc32("\n".join(sorted(set(archive.namelist()) - {"cache.json"})).encode())
 
 
 def _discard(archive: zipfile.ZipFile, path: str) -> None:
