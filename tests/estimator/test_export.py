@@ -158,6 +158,16 @@ def test_loading_needs_no_model_code(folder: Path, tmp_path: Path) -> None:
     assert not premade
 
 
+def test_folder_without_an_export(tmp_path: Path) -> None:
+    with pytest.raises(
+        errors.NotFoundError, match=r"(?s)no exported model in .*export_saved_model"
+    ):
+        load_predictor(tmp_path)
+    (tmp_path / "saved_model.pb").touch()
+    with pytest.raises(errors.NotFoundError, match="contrib.predictor.from_saved_model runs it"):
+        load_predictor(tmp_path)
+
+
 def test_concurrent_predictors(folder: Path) -> None:
     with load_predictor(folder) as predictor:
         expected = predictor(batch(0, 8))["logits"]

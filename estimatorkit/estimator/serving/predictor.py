@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.dtypes import DType, as_dtype, string
-from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, value_error
+from estimatorkit.core.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    did_you_mean,
+    value_error,
+)
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.shapes import TensorShape
@@ -417,8 +422,22 @@ def load_predictor(export_dir: str | bytes | os.PathLike[str]) -> Predictor:
     folder = Path(local_path(export_dir))
     if not (folder / files.SIGNATURE).exists():
         versions = versions_of(folder)
-        folder = folder / str(versions[-1]) if versions else folder
+        if not versions:
+            raise no_export(folder)
+        folder = folder / str(versions[-1])
     return Predictor(folder)
+
+
+def no_export(folder: Path) -> NotFoundError:
+    """The error for a folder that is no export and has none."""
+    hint = "estimator.export_saved_model(directory, serving_input_receiver_fn)"
+    if any(folder.glob("saved_model.pb")) or any(folder.glob("*/saved_model.pb")):
+        hint = "this SavedModel is TensorFlow's: tf.contrib.predictor.from_saved_model runs it"
+    return NotFoundError.explained(
+        f"there is no exported model in {str(folder)!r}",
+        expected=f"{files.SIGNATURE}, or folders whose names are numbers",
+        hint=hint,
+    )
 
 
 def versions_of(base: Path) -> list[int]:

@@ -11,7 +11,12 @@ from typing import Any
 from estimatorkit.core.errors import NotFoundError, OpError
 from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.exported_files import REQUEST, SIGNATURE
-from estimatorkit.estimator.serving.predictor import Predictor, load_predictor, versions_of
+from estimatorkit.estimator.serving.predictor import (
+    Predictor,
+    load_predictor,
+    no_export,
+    versions_of,
+)
 from estimatorkit.logger import logger
 from estimatorkit.runtime.xla.at_exit import counted, idle
 
@@ -69,11 +74,7 @@ class ModelStore:
                 problem = problem or error
                 self._give_up(version, error)
         if not self._held:
-            raise problem or NotFoundError.explained(
-                f"there is no exported model in {str(self.directory)!r}",
-                expected=f"{SIGNATURE}, or folders whose names are numbers",
-                hint="estimator.export_saved_model(directory, serving_input_receiver_fn)",
-            )
+            raise problem or no_export(self.directory)
         for label, version in self.labels.items():
             if version not in versions:
                 raise NotFoundError.explained(
