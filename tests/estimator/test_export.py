@@ -159,12 +159,10 @@ def test_loading_needs_no_model_code(folder: Path, tmp_path: Path) -> None:
 
 
 def test_folder_without_an_export(tmp_path: Path) -> None:
-    with pytest.raises(
-        errors.NotFoundError, match=r"(?s)no exported model in .*export_saved_model"
-    ):
+    with pytest.raises(errors.NotFoundError, match="there is no exported model in"):
         load_predictor(tmp_path)
     (tmp_path / "saved_model.pb").touch()
-    with pytest.raises(errors.NotFoundError, match="contrib.predictor.from_saved_model runs it"):
+    with pytest.raises(errors.NotFoundError, match="from_saved_model runs it"):
         load_predictor(tmp_path)
 
 
