@@ -1,9 +1,10 @@
 """`LinearMember`: the linear model of an ensemble, fitted by scikit-learn to all rows at once.
 
 Small tables, and categories of many ids, are where a linear model with a penalty is hard to beat.
-Numbers are standardized, categories become indicators, and those that the rows hardly show share
-one. The checkpoint holds the coefficients (`linear_member/<part>`), so that predictions and
-exported models need no scikit-learn.
+Numbers are given twice, standardized, and scaled robustly with a smooth limit, since outliers mean
+little. Categories become indicators, and those that the rows hardly show share one. The checkpoint
+holds the coefficients (`linear_member/<part>`), so that predictions and exported models need no
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.ops.array import filling, indexing
+from estimatorkit.layers.numeric_embeddings import robust_statistics
+from estimatorkit.ops.array import filling, indexing, joining
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.math.linalg import matmul
 from estimatorkit.premade.fit_at_end import fit_model_fn
@@ -39,6 +41,9 @@ SHRINKAGES = (1.0, 10.0, 100.0)
 LEAST_ROWS = 3
 """Ids of fewer rows share an indicator."""
 
+_LIMIT = 3.0
+"""What numbers are scaled to at most, as in a network for tables."""
+
 _CHOSEN_ON = 0.2
 _ITERATIONS = 200
 
@@ -48,16 +53,18 @@ class _Coefficients(NamedTuple):
 
     Attributes:
         center, scale: of the numbers, `(n,)`: the mean, and 1 / the standard deviation.
-        kernel: of the standardized numbers, `(n, units)`.
-        missing: added where a number is missing or infinite, `(n, units)`.
+        median, inverse_spread: the median, and 1 / the spread (see `robust_statistics`), `(n,)`.
+        kernel: of the standardized numbers, those with a limit, and 1 for each that is missing or
+            infinite, `(3 n, units)`.
         table: added for each id, and last for a missing one, of each category, `(ids, units)`.
         bias: `(units,)`.
     """
 
     center: Any
     scale: Any
+    median: Any
+    inverse_spread: Any
     kernel: Any
-    missing: Any
     table: Any
     bias: Any
 
@@ -110,7 +117,7 @@ class _Layout:
     def variables(self, units: int) -> _Coefficients:
         """Variables, zero at first."""
         numbers = len(self.numbers)
-        shapes = [(numbers,), (numbers,)] + 2 * [(numbers, units)]
+        shapes = 4 * [(numbers,)] + [(3 * numbers, units)]
         shapes += [(int(self.starts[-1]), units), (units,)]
         made = [
             Variable(np.zeros(shape, np.float32), name=f"linear_member/{name}", trainable=False)
@@ -124,10 +131,12 @@ class _Layout:
         if self.numbers:
             numbers = indexing.gather(rows, np.array(self.numbers, np.int32), axis=1)
             absent = elementwise.logical_not(elementwise.is_finite(numbers))
-            scaled = (numbers - given.center) * given.scale
-            scaled = indexing.where(absent, filling.zeros_like(numbers), scaled)
-            found = found + matmul(scaled, given.kernel)
-            found = found + matmul(elementwise.cast(absent, np.float32), given.missing)
+            known = indexing.where(absent, filling.zeros_like(numbers) + given.center, numbers)
+            scaled = (known - given.center) * given.scale
+            clipped = (known - given.median) * given.inverse_spread
+            clipped = clipped * elementwise.rsqrt(1.0 + elementwise.square(clipped / _LIMIT))
+            read = joining.concat([scaled, clipped, elementwise.cast(absent, np.float32)], 1)
+            found = found + matmul(read, given.kernel)
         if self.categories:
             ids = indexing.gather(rows, np.array(self.categories, np.int32), axis=1)
             last = filling.zeros_like(ids) + np.array(self.sizes, np.float32) - np.float32(1)
@@ -151,11 +160,20 @@ def _fit(layout: _Layout, classes: int) -> Callable[..., _Coefficients]:
 
         numbers = rows[:, layout.numbers].astype(np.float64)
         absent = ~np.isfinite(numbers)
-        known = np.ma.masked_array(numbers, absent)
-        center = known.mean(0).filled(0.0)
-        deviation = known.std(0).filled(0.0)
-        scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-        scaled = np.where(absent, 0.0, (numbers - center) * scale)
+        present = np.ma.masked_array(numbers, absent)
+        center = present.mean(0).filled(0.0)
+        deviation = present.std(0).filled(0.0)
+        columns_of_numbers = zip(numbers.T, absent.T, strict=True)
+        robust = [robust_statistics(column[~gaps]) for column, gaps in columns_of_numbers]
+        median, spread = np.reshape(robust, (-1, 2)).T
+        scale, inverse_spread = (
+            np.divide(1.0, each, out=np.zeros_like(each), where=each > 0)
+            for each in (deviation, spread)
+        )
+        known = np.where(absent, center, numbers)
+        clipped = (known - median) * inverse_spread
+        clipped /= np.sqrt(1.0 + np.square(clipped / _LIMIT))
+        read = np.concatenate([(known - center) * scale, clipped, absent], 1)
         places = layout.places(rows)
         shared = _shared_places(layout, places)
         used, columns = np.unique(shared, return_inverse=True)
@@ -168,12 +186,18 @@ def _fit(layout: _Layout, classes: int) -> Callable[..., _Coefficients]:
             ),
             shape=(len(rows), len(used)),
         )
-        dense = sparse.csr_matrix(np.concatenate([scaled, absent.astype(np.float64)], 1))
-        design: Any = sparse.hstack([dense, wide], format="csr")
+        design: Any = sparse.hstack([sparse.csr_matrix(read), wide], format="csr")
         kernel, bias = _chosen(design, labels, weights, classes, config.tf_random_seed or 0)
-        count = len(layout.numbers)
-        parts = kernel[:count], kernel[count : 2 * count], kernel[2 * count :][columns]
-        values = center, scale, *parts, bias
+        count = read.shape[1]
+        values = (
+            center,
+            scale,
+            median,
+            inverse_spread,
+            kernel[:count],
+            kernel[count:][columns],
+            bias,
+        )
         return _Coefficients(*(each.astype(np.float32) for each in values))
 
     return fit
