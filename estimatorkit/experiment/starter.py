@@ -96,24 +96,14 @@ def starter(
         written, assumed = sniffing.settings(path, given)
         source = sources.CsvSource.model_validate({"csv": str(path), **written})
     table = tables.read_source(source)
-    if label is not None and label not in table and f"column_{label}" in table:
-        label = f"column_{label}"
-    if label is None or label not in table:
-        raise DataError.explained(
-            f"{path}: which column is to be predicted?"
-            if label is None
-            else f"{path}: there is no column {label!r}",
-            expected=f"--label with one of {', '.join(table)}",
-            hint=suggestion(label or "", list(table)),
-        )
+    label = _label_in(table, label, path)
     seen = looking.looks(source, table, given.decimal)
     formats = {name: formatting.setting(each.format) for name, each in seen.items()}
     labels = seen[label].format.values(table[label]) if label in seen else table[label]
     _check_varies(path, label, labels)
     kind, arguments, metric = _task(labels)
-    count = tables.row_count(table)
-    holdout = round(min(max(_MEASURED / max(count, 1), _HELD_OUT[0]), _HELD_OUT[1]), 2)
-    rows = round(count * (1 - holdout))
+    holdout = _holdout(tables.row_count(table))
+    rows = round(tables.row_count(table) * (1 - holdout))
     classes = arguments.get("n_classes", 2) if kind == "Classifier" else 0
     chosen = defaults.chosen(rows, len(table) - 1, classes, seconds)
     absent = int(tables.missing(labels).sum())
@@ -168,6 +158,26 @@ def starter(
         holdout=holdout,
         **{key: textwrap.indent(text, "  ") for key, text in settings.items()},
     )
+
+
+def _label_in(table: tables.Table, label: str | None, path: Path) -> str:
+    """The column to predict, also by its number in a file without names."""
+    for name in (label, f"column_{label}"):
+        if name is not None and name in table:
+            return name
+    raise DataError.explained(
+        f"{path}: which column is to be predicted?"
+        if label is None
+        else f"{path}: there is no column {label!r}",
+        expected=f"--label with one of {', '.join(table)}",
+        hint=suggestion(label or "", list(table)),
+    )
+
+
+def _holdout(rows: int) -> float:
+    """The share of the rows to measure with."""
+    least, most = _HELD_OUT
+    return round(min(max(_MEASURED / max(rows, 1), least), most), 2)
 
 
 def _formats(formats: dict[str, Any], seen: dict[str, Look]) -> str:
