@@ -99,11 +99,12 @@ def train(
         if trained.labels is not None and evaluated.labels is not None:
             weights = evaluated.sample[0].get(experiment.weight_column)
             baselines[name] = scores.baseline(experiment, trained.labels, evaluated.labels, weights)
-    held_out = None
-    if selection is not None:  # judged by the loss of the training, in which classes have weights
+
+    def held_out() -> Any:  # judged by the loss of the training, in which classes have weights
         judged = inputs.evaluation(experiment, selected, class_weights=True)
-        held_out = _evaluation_input(experiment, judged)
-    estimator = build.estimator(experiment, rows, held_out)
+        return _evaluation_input(experiment, judged)()
+
+    estimator = build.estimator(experiment, rows, None if selection is None else held_out)
     specs = [
         ek.estimator.EvalSpec(
             input_fns[name],

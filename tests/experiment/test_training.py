@@ -299,13 +299,13 @@ def test_rows_are_preprocessed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     write_people()
     Path("best.yaml").write_text(BEST)
     calls: list[str] = []
-    original = preprocessing.features
+    original = preprocessing._made
 
     def counted(experiment: Any, data: Any) -> Any:
         calls.append("features")
         return original(experiment, data)
 
-    monkeypatch.setattr(preprocessing, "features", counted)
+    monkeypatch.setattr(preprocessing, "_made", counted)
     runner.train(load_experiment("best.yaml"))
     read = ["training rows", "evaluation rows", "training rows to evaluate", "export"]
     assert len(calls) == len(read)
