@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SAMPLES = 3
 
 _ALL = 1000
-"""More characters than the first sentence of any command; click cuts it after 45."""
+"""A limit above the length of any command's summary, which click cuts to 45 characters."""
 
 
 class Failure(click.ClickException):

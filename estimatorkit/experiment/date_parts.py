@@ -64,13 +64,9 @@ def _in_day(text: Any) -> Any:
 
 
 def _weekday(text: Any) -> Any:
-    """Days since Monday; -1 where there is no date (Sakamoto's method)."""
-    year, month, day = _year(text), _month(text), _day(text)
-    year -= ek.cast(month < 3, ek.int64)
-    offsets = ek.constant([0, 0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4], ek.int64)
-    offset = ek.gather(offsets, ek.clip_by_value(month, 0, 12))
-    since_sunday = (year + year // 4 - year // 100 + year // 400 + offset + day) % 7
-    return ek.where(day < 0, -ek.ones_like(day), (since_sunday + 6) % 7)
+    """Days since Monday; -1 where there is no date."""
+    days = _days(text)
+    return ek.where(_day(text) < 0, -ek.ones_like(days), (days + 3) % 7)  # 1970 began on a Thursday
 
 
 def _weekend(text: Any) -> Any:

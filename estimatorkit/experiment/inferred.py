@@ -116,10 +116,8 @@ def examined(experiment: Experiment) -> tuple[dict[str, Any], dict[str, str]]:
     scaling = _label_scaling(experiment, table)
     if formats:
         result = {"data": {"formats": formats}, **result}
-    notes = {
-        name: f"{seen[name]}: {note}" if name in seen else note for name, note in notes.items()
-    }
-    return result | ({"estimator": {"label_scaling": scaling}} if scaling else {}), notes
+    result |= {"estimator": {"label_scaling": scaling}} if scaling else {}
+    return result, looking.with_looks(notes, seen)
 
 
 def _merged(experiment: Experiment, chosen: dict[str, Any]) -> Experiment:

@@ -84,6 +84,11 @@ def _word(value: Any) -> Any:
     return value or None if isinstance(value, str) else value
 
 
+def with_looks(notes: Mapping[str, str], seen: Mapping[str, Look]) -> dict[str, str]:
+    """Notes on columns, after how they are written."""
+    return {name: f"{seen[name]}: {note}" if name in seen else note for name, note in notes.items()}
+
+
 _MOST_NOTES = 100
 
 

@@ -44,7 +44,7 @@ class Given:
 
 
 NOTHING = Given()
-"""Nothing is known."""
+"""No setting is given: all are found by looking."""
 
 
 def settings(path: Path, given: Given = NOTHING) -> tuple[dict[str, Any], list[str]]:

@@ -127,9 +127,7 @@ def starter(
     )
     inferred_settings, notes = inferred.examined(experiment)
     columns = dump(inferred_settings)
-    notes = {
-        name: f"{seen[name]}: {note}" if name in seen else note for name, note in notes.items()
-    }
+    notes = looking.with_looks(notes, seen)
     for line in assumed:
         tell(f"Assumed of {path}: {line}.")
     tell(f"The columns of {path}:")

@@ -39,7 +39,7 @@ SHRINKAGES = (1.0, 10.0, 100.0)
 """Ridge regression's alpha."""
 
 LEAST_ROWS = 3
-"""Ids of fewer rows share an indicator."""
+"""Ids that occur in fewer rows share one indicator."""
 
 _LIMIT = 3.0
 """What numbers are scaled to at most, as in a network for tables."""

@@ -187,7 +187,7 @@ class _Flow(FlowControl):
         self._protocol = protocol
 
     def resume_reading(self) -> None:
-        """Reads again, unless the connection is behind."""
+        """Resumes reading, unless requests are still queued."""
         if not self._protocol.is_behind:
             super().resume_reading()
 
