@@ -90,8 +90,9 @@ def examined(experiment: Experiment) -> tuple[dict[str, Any], dict[str, str]]:
     options = {key: value for key, value in chosen if key not in ("without", "buckets_in_network")}
     if all(kind == "raw" for _, kind in experiment.estimator.columns.values()):
         options |= {"buckets": 0, "fill_missing": False}
+    given = _to_infer_from(experiment, table)
     try:
-        found = infer(_to_infer_from(experiment, table), **options)
+        found = infer(given, **options)
     except ValueError as error:
         raise DataError(f"{source_name(experiment.data.train)}: {error}") from error
     made = [feature for finding in found.findings for feature in finding.features]
@@ -104,7 +105,7 @@ def examined(experiment: Experiment) -> tuple[dict[str, Any], dict[str, str]]:
             result[key] += [{"indicator": each} for each in ranges if "bucketized" in each]
     derived = {each.key: {_derived(each): str(each.source)} for each in made if _derived(each)}
     dated = {str(each.source) for each in made if _derived(each) in _DERIVED.values()}
-    given, notes = _to_infer_from(experiment, table), found.notes
+    notes = found.notes
     for name in (each for each in given if each in dated):
         parts, numbers = date_features.settings(name, given[name])
         derived |= parts
