@@ -6,6 +6,7 @@ its style, within `SECONDS` and `MEMORY`. It touches no file outside its folder 
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -84,9 +85,11 @@ def _watched(folder: Path) -> Iterator[None]:
     before, tempfile.tempdir = tempfile.tempdir, str(folder)
     _watch.thread, _watch.touched = threading.get_ident(), None
     _watch.folder = os.path.realpath(folder)
+    gc.disable()  # collecting what another test left may remove that test's temporary folders
     try:
         yield
     finally:
+        gc.enable()
         _watch.folder, tempfile.tempdir = None, before
 
 

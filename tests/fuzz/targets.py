@@ -1058,7 +1058,7 @@ def task_message(data: bytes, _: Path) -> None:
     array_messages.receive(lambda: next(left))
 
 
-def _requests() -> list[bytes]:
+def _task_requests() -> list[bytes]:
     order = Order("data", 3, 1, None)
     partition = SerializedPartition(
         *(b"", ("x:0",), (), (), (), True, True, True, ()), {"x": ("a.py", 1, "x")}
@@ -1076,6 +1076,6 @@ def _requests() -> list[bytes]:
     return [rpc.encode(each) for each in made]
 
 
-@target("bytes", _requests, (rpc.MalformedMessage,))
+@target("bytes", _task_requests, (rpc.MalformedMessage,))
 def task_request(data: bytes, _: Path) -> None:
     rpc.encode(rpc.decode(data, (), rpc.Request))

@@ -21,5 +21,5 @@ def test_inputs_are_read_or_refused(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
-def test_mutations_are_read_or_refused(name: str) -> None:
-    check_mutations(TARGETS[name], name)
+def test_mutations_are_read_or_refused(name: str, tmp_path: Path) -> None:
+    check_mutations(TARGETS[name], name, tmp_path)
