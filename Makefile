@@ -46,7 +46,8 @@ check: $(VENV)/installed-dev ## formatting, lint and types
 	@$(BIN)/mypy --strict -p estimatorkit
 
 docs: $(VENV)/installed-dev ## build the documentation into site/, with warnings as errors
-	@$(BIN)/mkdocs build --strict --quiet
+	@echo "Running the reference's examples and writing the pages (a minute or two)"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The documentation is in site/: $(BIN)/mkdocs serve shows it"
 
 build: $(VENV)/installed-dev ## make sdist and wheel in dist/, and check them
