@@ -101,8 +101,10 @@ def curves(plots: Mapping[str, Series]) -> Figure:
             place.plot(steps, values, color=color, marker=mark, markersize=3, label=name, lw=1.3)
         place.set_xlabel("step")
         place.xaxis.set_major_locator(_few_integers())
-        if len(series) > 1:
-            place.legend(loc="upper right")
+    if len(names) > 1:  # one for all, beside the curves
+        lines = {line.get_label(): line for place in places for line in place.get_lines()}
+        shown = list(lines.values())[:12]
+        figure.legend(handles=shown, loc="outside lower center", ncols=min(6, len(shown)))
     for place in places[len(plots) :]:
         place.set_axis_off()
     return figure
@@ -230,7 +232,7 @@ def calibration(
     )
     right.set_xlabel(f"probability of {what}")
     right.set_ylabel("examples")
-    right.legend(loc="upper right")
+    right.legend(loc="best")
     return figure
 
 
