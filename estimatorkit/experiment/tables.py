@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 import estimatorkit as ek
 from estimatorkit.core.errors import DataLossError, InvalidArgumentError, NotFoundError
 from estimatorkit.data.csv import read_csv_chunks
-from estimatorkit.data.datasets.splits import split_indices
+from estimatorkit.data.datasets.splits import split_indices, split_latest, split_stratified
 from estimatorkit.data.list_cells import Lists, lists_of_arrow
 from estimatorkit.experiment import lists, sources
+from estimatorkit.experiment.date_parts import ISO_DATE
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.formats import parsers
@@ -514,6 +515,8 @@ READERS: dict[type[Model], Callable[[Any], Table]] = {
 
 # -- the parts of an experiment's data
 
+_DATE = re.compile(ISO_DATE)
+
 MAIN = "eval"
 TRAINING = "train"
 
@@ -567,7 +570,8 @@ def evaluation_source(experiment: Experiment, name: str = MAIN) -> str:
     if source is not None:
         return source_name(source)
     share = (data.holdout or 0.0) if name == MAIN else 1.0 - (data.holdout or 0.0)
-    return f"{share:.0%} of {source_name(data.train)}"
+    which = "" if data.holdout_latest is None else "the latest " if name == MAIN else "the first "
+    return f"{which}{share:.0%} of {source_name(data.train)}"
 
 
 def _evaluation_source(experiment: Experiment, name: str) -> Any:
@@ -586,12 +590,40 @@ def evaluation_names(experiment: Experiment) -> tuple[str, ...]:
 
 def _split(experiment: Experiment, table: Table) -> tuple[Table, Table]:
     data = experiment.data
+    share = 1.0 - (data.holdout or 0.0)
     try:
-        rows = split_indices(row_count(table), 1.0 - (data.holdout or 0.0), data.holdout_seed)
+        if data.holdout_latest is not None:
+            times = _times(experiment, table, data.holdout_latest)
+            rows = split_latest(times, share, data.holdout_seed)
+        elif data.holdout_stratified:
+            (label,) = data.label or ()
+            require(table, [label], source_name(data.train), lambda table: table)
+            rows = split_stratified(table[label].astype(str), share, data.holdout_seed)
+        else:
+            rows = split_indices(row_count(table), share, data.holdout_seed)
     except ValueError as error:
         raise DataError(f"{source_name(data.train)}: {error}") from error
     first, second = map(table.take, rows)
     return first, second
+
+
+def _times(experiment: Experiment, table: Table, name: str) -> NDArray[Any]:
+    """A column that rows are ordered by: numbers or ISO dates; missing ones come first."""
+    origin = source_name(experiment.data.train)
+    require(table, [name], origin, lambda table: table)
+    column = formatted(experiment, table, [name])[name]
+    if column.dtype.kind != "O":
+        return np.where(missing(column), -np.inf, column)
+    texts = np.array([each.decode() if isinstance(each, bytes) else each for each in column])
+    wrong = [row for row, each in enumerate(texts) if each and not _DATE.match(each)]
+    if wrong:
+        raise DataError.explained(
+            f"{origin}: rows cannot be ordered by the column {name!r}",
+            expected="numbers, or dates as in 2024-01-31",
+            received=f"{texts[wrong[0]]!r} in {table.place(wrong[0])}",
+            hint=f"data: {{formats: {{{name}: {{type: date, day_first: true}}}}}} reads others.",
+        )
+    return texts
 
 
 def _with_labels(experiment: Experiment, table: Table) -> Table:
