@@ -280,8 +280,6 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
     Example:
       estimatorkit run people.yaml train.steps=200
     """
-    from estimatorkit.experiment.estimators import Trees
-
     experiment = invocation.load()
     trained = train_experiment(experiment, choice)
     show_metrics(experiment, trained.metrics, trained)
@@ -295,7 +293,7 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
     for each in experiment.export:
         click.echo(f"  {shlex.join([*program(), 'serve'])} {folder}/export/{each.name}")
     click.echo(f"  {shlex.join(program('tensorboard'))} --logdir {folder}")
-    if experiment.train.steps is not None and not isinstance(experiment.estimator, Trees):
+    if experiment.train.steps is not None and not experiment.estimator.reads_once:
         click.echo(
             f"Running it again trains {experiment.train.steps} steps more;"
             f" to start over: rm -r {folder}"
@@ -482,7 +480,6 @@ def report_(
 def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     """Announces the training and runs it; `choice`: see `earlier_run.reconcile`."""
     from estimatorkit.experiment import earlier_run, runner, tables
-    from estimatorkit.experiment.estimators import Trees
 
     kept = earlier_run.reconcile(experiment, choice or "ask")
     if kept is not None:
@@ -492,7 +489,7 @@ def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     if settings.epochs is not None:
         length = f"{settings.epochs:g} epochs"
     length += f", batches of {settings.batch_size}"
-    if isinstance(experiment.estimator, Trees):
+    if experiment.estimator.reads_once:
         length = "read once"
     source = tables.source_name(experiment.data.train)
     click.echo(f"Training {experiment.name} on {source}: {length}")
@@ -504,11 +501,10 @@ def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
 
 def _next_time(experiment: Experiment, choice: Choice | None) -> str:
     """What the same command does after an interruption of the training."""
-    from estimatorkit.experiment.estimators import Trees
     from estimatorkit.storage.checkpoint import latest_checkpoint
 
     saved = latest_checkpoint(experiment.model_dir)
-    if saved is None or isinstance(experiment.estimator, Trees):
+    if saved is None or experiment.estimator.reads_once:
         return "The same command begins again."
     without = " without --restart" if choice == "restart" else ""
     return f"The same command{without} goes on from {saved}."
@@ -526,9 +522,12 @@ def show_metrics(
     metrics: Mapping[str, Mapping[str, float]],
     trained: Trained | None = None,
 ) -> None:
-    """Prints metrics; after training, also the checkpoint's name and a baseline's scores."""
-    from estimatorkit.experiment import report, tables
+    """Prints metrics and the threshold; after training, also how the checkpoint was chosen, and a
+    baseline's scores.
+    """
+    from estimatorkit.experiment import report, tables, thresholds
 
+    threshold = thresholds.kept(experiment) if trained is None else trained.threshold
     stopping, selection = experiment.train.early_stopping, experiment.selection
     judge = selection.metric if selection else stopping.metric if stopping else None
     for name, values in metrics.items():
@@ -539,17 +538,20 @@ def show_metrics(
         if trained is not None:
             for line in report.baseline_lines(values, trained.baselines.get(name, {}), judge):
                 click.echo(line)
+        if name == tables.MAIN and threshold is not None:
+            for line in threshold.lines:
+                click.echo(f"  {line}")
 
 
 def _chosen_by(experiment: Experiment, name: str, trained: Trained) -> str:
     """How the model was chosen that an evaluation is of."""
     from estimatorkit.experiment import tables
-    from estimatorkit.experiment.estimators import Ensemble, Trees
+    from estimatorkit.experiment.estimators import Ensemble
 
     selection, kind = experiment.selection, experiment.estimator
     if selection is None:
         return ""
-    if not isinstance(kind, Trees):
+    if not kind.reads_once:
         return f" at the best {selection.metric} (the training ended at step {trained.last_step})"
     chose = isinstance(kind, Ensemble) and name == (selection.evaluation or tables.MAIN)
     return " (by these rows, epochs and weights of the members were chosen)" if chose else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from estimatorkit.estimator.evaluation.completion import read_completion
+from estimatorkit.estimator.serving.exporters import BEST
 from estimatorkit.experiment import document
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import load_experiment
@@ -76,6 +77,9 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
         )
     if found:
         _forget_results(str(folder))
+    if any(_is_within(name, "predict.threshold") for name, *_ in found):
+        for record in folder.glob(f"export/*/{BEST}"):
+            record.unlink()  # the model of this checkpoint is another one now
     return None
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import estimatorkit as ek
 from estimatorkit.estimator.serving.exported_files import SIGNATURE
-from estimatorkit.experiment import build, examples, inferred, tables
+from estimatorkit.experiment import build, examples, inferred, tables, thresholds
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.preprocessing import preprocessed
@@ -84,7 +84,8 @@ def of_experiment(experiment: Experiment) -> Model:
 
 
 def trained(experiment: Experiment) -> Any:
-    """The estimator of an experiment (with its columns listed), which has a checkpoint.
+    """The estimator of an experiment (with its columns listed), which has a checkpoint, with its
+    threshold.
 
     Raises:
         DataError: it has none.
@@ -96,7 +97,7 @@ def trained(experiment: Experiment) -> Any:
             expected="a checkpoint in model_dir",
             hint="train first (estimatorkit train), or give the right --model-dir.",
         )
-    return estimator
+    return thresholds.deciding(experiment, estimator)
 
 
 def export_in(folder: Path) -> Path | None:
