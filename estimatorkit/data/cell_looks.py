@@ -173,16 +173,17 @@ def _dates(words: Counter[str], decimal: str | None) -> Look | None:
 
 
 def _words(words: Counter[str]) -> Look | None:
-    folded = Counter[str]()
-    for text, count in words.items():
-        folded[" ".join(text.split()).lower()] += count
+    trimmed = {" ".join(text.split()) for text in words}
+    folded = {text.lower() for text in trimmed}
     if len(folded) > 2:
         found = _read(words, CellFormat("boolean"), "booleans")
         if found is not None and not found.lost:
             return found
-    if len(folded) == len(words) and all(" ".join(each.split()) == each for each in words):
+    if len(folded) == len(words) and trimmed == words.keys():
         return None
     if len(folded) > 0.5 * words.total():
         return None
-    why = f"{len(words)} spellings of {len(folded)} words, which differ in case or spaces"
-    return Look(CellFormat("word"), why)
+    found = f"{len(words)} spellings of {len(folded)} words, which differ in"
+    if len(folded) == len(trimmed):
+        return Look(CellFormat("trimmed"), f"{found} spaces")
+    return Look(CellFormat("word"), f"{found} case or spaces")
