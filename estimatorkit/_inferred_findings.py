@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit._inferred_cells import reading
 from estimatorkit._inferred_code import Call, Scaling, Step, apply, shown
+from estimatorkit.data.cell_looks import Look
 from estimatorkit.layers import feature_column
 
 if TYPE_CHECKING:
@@ -71,7 +73,13 @@ class Finding:
     features: tuple[Feature, ...] = ()
 
 
-def find(label: Any, series: pd.Series[Any], limits: Limits, taken: Collection[str]) -> Finding:
+def find(
+    label: Any,
+    series: pd.Series[Any],
+    limits: Limits,
+    taken: Collection[str],
+    look: Look | None = None,
+) -> Finding:
     """What becomes of a column.
 
     Args:
@@ -79,8 +87,10 @@ def find(label: Any, series: pd.Series[Any], limits: Limits, taken: Collection[s
         series: its values.
         limits: thresholds.
         taken: the names of all columns, which derived features must not have.
+        look: how its text is written; None if it stays as it is.
     """
-    return _Column(label, series, limits, set(taken)).finding()
+    found = _Column(label, series, limits, set(taken), look).finding()
+    return found if look is None else replace(found, note=f"{look}: {found.note}")
 
 
 def dimension(ids: int) -> int:
@@ -136,10 +146,20 @@ def read_steps(series: pd.Series[Any]) -> tuple[str, tuple[Step, ...]]:
 class _Column:
     """A column that is being looked at."""
 
-    def __init__(self, label: Any, series: pd.Series[Any], limits: Limits, taken: set[str]) -> None:
+    def __init__(
+        self,
+        label: Any,
+        series: pd.Series[Any],
+        limits: Limits,
+        taken: set[str],
+        look: Look | None,
+    ) -> None:
         self.label, self.key = label, str(label)
         self.series, self.limits, self.taken = series, limits, taken
         self.kind, self.steps = read_steps(series)
+        if look is not None:
+            self.kind = "number" if look.format.kind == "number" else "text"
+            self.steps = (reading(look.format),)
         self.missing = np.asarray(series.isna(), bool)
 
     # -- one finding

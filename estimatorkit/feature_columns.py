@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from estimatorkit._inferred_cells import looks, read_cells
 from estimatorkit._inferred_code import (
     Call,
     RobustScaling,
@@ -38,7 +39,14 @@ from estimatorkit.storage.filesystem import file_errors
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["InferredColumns", "RobustScaling", "Scaling", "infer", "robust_scaling"]
+__all__ = [
+    "InferredColumns",
+    "RobustScaling",
+    "Scaling",
+    "infer",
+    "read_cells",
+    "robust_scaling",
+]
 __dir__ = listing(__name__)
 
 _MAX_CLASSES = 20  # integer labels of more values are numbers
@@ -185,6 +193,7 @@ def infer(
     embedding_from: int = 30,
     buckets: int = 10,
     fill_missing: bool = True,
+    read_text: bool = True,
     sample_rows: int = 10_000,
 ) -> InferredColumns:
     """Proposes feature columns for a table.
@@ -195,6 +204,8 @@ def infer(
     - Integers from 0 on with at most 12 distinct values, each in 5 rows on average, become
       categories with a vocabulary: values that first appear later are ignored. Booleans are their
       own ids.
+    - Text of which 90 % is numbers (money, percents, units, decimal commas), dates in any form or
+      booleans is read as such (`read_cells`), and words that differ in case or spaces only are one.
     - Words become a vocabulary, the most frequent first, or hash buckets, 2 to 4 times as many as
       distinct words. The vocabulary of a pandas Categorical is its categories.
     - Dates, and words of which 95 % are ISO dates, become year, month, weekday and hour, except
@@ -218,6 +229,7 @@ def infer(
         fill_missing: replaces a missing number by the median, as networks and linear models need
             it. False leaves NaN, which boosted trees, `TabularClassifier` and ensembles take as
             what it is; there is no `<name>_missing` then. True by default.
+        read_text: looks at how text is written. False takes it as it is. True by default.
         sample_rows: the number of rows of a CSV file to read; 10,000 by default.
 
     Returns:
@@ -242,12 +254,15 @@ def infer(
     if label is not None and label == weight:
         raise value_error(f"column {label!r} cannot be both label and weight", received=source)
     limits = Limits(max_vocabulary, embedding_from, buckets, fill_missing)
+    others = {name: each for name, each in by_name.items() if name not in (str(label), str(weight))}
+    seen = looks(others) if read_text else {}
     taken, findings = set(by_name), list[Finding]()
     for column in frame.columns:
         if str(column) == str(weight):
             findings.append(_weight(column, by_name[str(column)]))
         elif str(column) != str(label):
-            found = find(column, by_name[str(column)], limits, taken)
+            name = str(column)
+            found = find(column, by_name[name], limits, taken, seen.get(name))
             taken.update(feature.key for feature in found.features)
             findings.append(found)
     features = [feature for finding in findings for feature in finding.features]

@@ -343,7 +343,8 @@ def test_numbers_among_words_are_noted() -> None:
     frame = pd.DataFrame({"x": ["?", "1.5", "2", "3"] * 5, "y": ["1", "2", "3", "4"] * 5})
     notes = infer(frame).notes
     assert "75% of them numbers: read '?' as missing" in notes["x"]
-    assert "all numbers: with .astype(float)" in notes["y"]
+    assert notes["y"].startswith("numbers such as '1': str, 4 distinct values")
+    assert "all numbers: with .astype(float)" in infer(frame, read_text=False).notes["y"]
 
 
 def test_pandas_categories_keep_vocabulary() -> None:
