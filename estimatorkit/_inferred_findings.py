@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MAX_INTEGERS = 12  # months; more distinct integers are numbers
 ROWS_AN_INTEGER = 5  # so many rows each integer has on average, or else they are numbers
 NEARLY_UNIQUE, MANY_ROWS = 0.9, 100
+TEXT_UNIQUE, TEXT_WORDS = 0.5, 2.5  # text is distinct in so many rows, of so many words on average
+WORD_BUCKETS = 256
 MISSING_FLAG = 0.05
 DATES = 0.95  # which part of the words must be dates
 MAX_DIMENSION = 50
@@ -41,6 +43,7 @@ class Limits:
     embedding_from: int
     buckets: int
     fill_missing: bool = True
+    text: Literal["drop", "hash", "embed"] = "hash"
 
 
 @dataclass(frozen=True)
@@ -291,9 +294,29 @@ class _Column:
         facts = self.facts(len(ordered), f"{shown(word)[:40]} {count / len(words):.1%}")
         if len(ordered) == 1:
             return self.constant(facts)
-        if len(words) > MANY_ROWS and len(ordered) > NEARLY_UNIQUE * len(present):
+        many = len(words) > MANY_ROWS
+        if many and len(ordered) > max(self.limits.max_vocabulary, TEXT_UNIQUE * len(present)):
+            count = float(present.str.count(r"\S+").mean())
+            if count >= TEXT_WORDS:
+                return self.text(facts, count)
+        if many and len(ordered) > NEARLY_UNIQUE * len(present):
             return self.left_out(facts, "nearly each row has another, as names and ids do")
         return self.vocabulary(facts + _mostly_numbers(present), [each for each, _ in ordered])
+
+    def text(self, facts: str, count: float) -> Finding:
+        """Free text, of so many words on average."""
+        facts = f"{facts}, text of {count:.1f} words"
+        if self.limits.text == "drop":
+            return self.left_out(facts, "free text (text: hash keeps its words)")
+        steps = (*self.steps, Step("astype", ("string",)), Step("fillna", ("",)))
+        make = feature_column.categorical_column_with_hashed_words
+        column = Call(make, (self.key,), (("hash_bucket_size", WORD_BUCKETS),))
+        dense, shape = Call(feature_column.indicator_column, (column,)), "indicator"
+        if self.limits.text == "embed":
+            dense, shape = self.dense(column, 2 * WORD_BUCKETS)
+        feature = Feature(self.key, self.label, steps, (("", column),), dense, column)
+        how = f"hashed words and pairs of words, {WORD_BUCKETS} buckets each"
+        return self.found(facts, f"{how}, {shape}", feature)
 
     def categories(self, series: Any) -> Finding:
         listed = list(series.dtype.categories)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -194,6 +194,7 @@ def infer(
     buckets: int = 10,
     fill_missing: bool = True,
     read_text: bool = True,
+    text: Literal["drop", "hash", "embed"] = "hash",
     sample_rows: int = 10_000,
 ) -> InferredColumns:
     """Proposes feature columns for a table.
@@ -208,6 +209,8 @@ def infer(
       booleans is read as such (`read_cells`), and words that differ in case or spaces only are one.
     - Words become a vocabulary, the most frequent first, or hash buckets, 2 to 4 times as many as
       distinct words. The vocabulary of a pandas Categorical is its categories.
+    - Free text (words of which more than half are distinct in more than 100 rows, of 2.5 words or
+      more each) becomes hashed words and pairs of words.
     - Dates, and words of which 95 % are ISO dates, become year, month, weekday and hour, except
       those that are constant.
     - Left out are columns with a single value, integers that number the rows, words that are
@@ -230,6 +233,8 @@ def infer(
             it. False leaves NaN, which boosted trees, `TabularClassifier` and ensembles take as
             what it is; there is no `<name>_missing` then. True by default.
         read_text: looks at how text is written. False takes it as it is. True by default.
+        text: what becomes of free text: 'hash' (default) counts its words and pairs of words, by
+            their hash; with 'embed' the dense column is an embedding; 'drop' leaves it out.
         sample_rows: the number of rows of a CSV file to read; 10,000 by default.
 
     Returns:
@@ -253,7 +258,7 @@ def infer(
             _check_present(str(chosen), by_name, source, f"there is no {role} column")
     if label is not None and label == weight:
         raise value_error(f"column {label!r} cannot be both label and weight", received=source)
-    limits = Limits(max_vocabulary, embedding_from, buckets, fill_missing)
+    limits = Limits(max_vocabulary, embedding_from, buckets, fill_missing, text)
     others = {name: each for name, each in by_name.items() if name not in (str(label), str(weight))}
     seen = looks(others) if read_text else {}
     taken, findings = set(by_name), list[Finding]()

@@ -186,7 +186,7 @@ def _words(words: Counter[str]) -> Look | None:
         return None
     if len(folded) > 0.5 * words.total():
         return None
-    found = f"{len(words)} spellings of {len(folded)} words, which differ in"
+    told = f"{len(words)} spellings of {len(folded)} words, which differ in"
     if len(folded) == len(trimmed):
-        return Look(CellFormat("trimmed"), f"{found} spaces")
-    return Look(CellFormat("word"), f"{found} case or spaces")
+        return Look(CellFormat("trimmed"), f"{told} spaces")
+    return Look(CellFormat("word"), f"{told} case or spaces")
