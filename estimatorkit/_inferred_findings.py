@@ -8,6 +8,7 @@ data: a `Feature` holds the steps that make it, which `prepare` takes and which 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -32,6 +33,15 @@ MISSING_FLAG = 0.05
 DATES = 0.95  # which part of the words must be dates
 MAX_DIMENSION = 50
 _ISO_DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+ID_SPAN = 4  # so many times wider than the rows may the range of their ids be
+_NAME_WORDS = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_IDS_NAMES = frozenset(("id", "uuid", "guid"))
+_JOINED_ID = re.compile(
+    "(?:user|customer|client|passenger|patient|person|member|employee|account|order|invoice|"
+    "transaction|session|product|item|record|row|case|house|loan|listing)(?:id|no|nr|number)"
+)
+_TIMES = frozenset(("year", "month", "week", "day", "hour", "minute", "second", "time", "date"))
+_TIMES |= {"epoch", "timestamp"}
 _IDS = (Step("fillna", (-1,)), Step("astype", ("int64",)))  # -1 counts for nothing
 
 
@@ -238,8 +248,9 @@ class _Column:
         )
         if len(distinct) == 1:
             return self.constant(facts)
-        if whole and self.numbers_rows(distinct):
-            return self.left_out(facts, "it numbers the rows")
+        why = self.id_of_rows(distinct) if whole else ""
+        if why:
+            return self.left_out(facts, why)
         steps = self.steps
         if infinite.any():
             facts += f", {infinite.sum()} infinite ones taken as missing"
@@ -261,10 +272,24 @@ class _Column:
             outcome += f" and {shown(features[1].key)}"
         return self.found(facts, outcome, *features)
 
-    def numbers_rows(self, distinct: NDArray[Any]) -> bool:
-        """Whether integers count the rows: all different, without a gap."""
-        rows = len(self.missing)
-        return rows > MANY_ROWS and len(distinct) == rows == distinct[-1] - distinct[0] + 1
+    def id_of_rows(self, distinct: NDArray[Any]) -> str:
+        """Why integers tell rows apart and nothing else; '' if they may be measurements.
+
+        Rows drawn from numbered ones have all different numbers of a narrow range. That 100
+        measurements of a range of 400 are all different has a chance of 1 in 100,000, unless they
+        are times.
+        """
+        rows, span = len(self.missing), distinct[-1] - distinct[0] + 1
+        if rows <= MANY_ROWS or len(distinct) < rows - self.missing.sum():
+            return ""
+        if len(distinct) == rows == span:
+            return "it numbers the rows"
+        words = [each.lower() for each in _NAME_WORDS.findall(self.key)]
+        if words and (words[-1] in _IDS_NAMES or _JOINED_ID.fullmatch(words[-1])):
+            return "each row has another, and the name says id"
+        if len(distinct) == rows and span <= ID_SPAN * rows and _TIMES.isdisjoint(words):
+            return "each row has another, of a narrow range, as numbers of rows have"
+        return ""
 
     def integers(self, facts: str, values: list[int], steps: tuple[Step, ...]) -> Finding:
         """By vocabulary, not by identity, of which an integer that is new is an error."""

@@ -213,8 +213,9 @@ def infer(
       more each) becomes hashed words and pairs of words.
     - Dates, and words of which 95 % are ISO dates, become year, month, weekday and hour, except
       those that are constant.
-    - Left out are columns with a single value, integers that number the rows, words that are
-      distinct in more than 90 % of more than 100 rows, and values that are neither numbers nor
+    - Left out are columns with a single value; integers that are distinct in more than 100 rows and
+      number them, fill a quarter of their range, or have a name such as `customer_id`; words that
+      are distinct in more than 90 % of more than 100 rows, and values that are neither numbers nor
       words nor dates.
 
     Args:
