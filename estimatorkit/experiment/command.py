@@ -225,6 +225,14 @@ def cli() -> None:
     show_default=True,
     help="How long training may take on two cores; the estimator is chosen for it.",
 )
+@click.option(
+    "--text",
+    type=click.Choice(["hash", "embed", "drop"]),
+    default="hash",
+    show_default=True,
+    help="What becomes of free text: counts of hashed words and pairs of words, an embedding of "
+    "these, or nothing.",
+)
 def init(
     data: Path,
     label: str | None,
@@ -235,6 +243,7 @@ def init(
     decimal: str | None,
     header: bool | None,
     seconds: float,
+    text: str,
 ) -> None:
     """Write a commented experiment that predicts a column of DATA (CSV or Parquet).
 
@@ -256,7 +265,7 @@ def init(
         raise click.UsageError(f"--encoding: {error}; such as utf-8, latin-1, utf-16") from error
     given = sniffing.Given(delimiter, encoding, decimal, header)
     try:
-        written = starter.starter(data, label, path, seconds, given, click.echo)
+        written = starter.starter(data, label, path, seconds, given, click.echo, text)
     except DataError as error:
         raise DataError(_without_keys(str(error))) from error
     path.write_text(written, encoding="utf-8")

@@ -92,7 +92,7 @@ def examined(experiment: Experiment) -> tuple[dict[str, Any], dict[str, str]]:
         options |= {"buckets": 0, "fill_missing": False}
     given = _to_infer_from(experiment, table)
     try:
-        found = infer(given, **options)
+        found = infer(given, read_text=False, **options)  # `data.formats` has read it
     except ValueError as error:
         raise DataError(f"{source_name(experiment.data.train)}: {error}") from error
     made = [feature for finding in found.findings for feature in finding.features]

@@ -64,7 +64,7 @@ class Infer(Arguments):
     """Feature columns inferred from the training data (`feature_columns.infer`)."""
 
     place = "feature_columns:infer"
-    types = {"fill_missing": None, "label": None, "weight": None}  # noqa: RUF012
+    types = dict.fromkeys(("fill_missing", "label", "read_text", "weight"))
 
     without: Annotated[
         tuple[Text, ...],

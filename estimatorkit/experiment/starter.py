@@ -52,7 +52,7 @@ data:
   holdout: {holdout:<17}# the share of the rows to measure with; or evaluate: {{csv: test.csv}}
 {split}  label: {label}
 {missing}{formats}
-infer: true                 # these columns, chosen from the data; or paste and change them
+infer: {infer:<21}# these columns, chosen from the data; or paste and change them
 {columns}
 # {why}
 estimator:
@@ -97,6 +97,7 @@ def starter(
     seconds: float = 60.0,
     given: sniffing.Given = sniffing.NOTHING,
     tell: Callable[[str], None] = lambda line: None,
+    free_text: str = "hash",
 ) -> str:
     """Returns the text of an experiment that learns a column of a file.
 
@@ -107,6 +108,7 @@ def starter(
         seconds: how long the training may take on two cores; see `defaults.chosen`.
         given: what is known of how the file is written.
         tell: gets lines on what is assumed of the file, and on each column.
+        free_text: what becomes of it, see `feature_columns.infer`.
 
     Raises:
         DataError: the file cannot be read, or has no such column, or it has one value only.
@@ -140,7 +142,7 @@ def starter(
         {
             "name": name,
             "data": data,
-            "infer": True,
+            "infer": {"text": free_text},
             "estimator": estimator,
             "train": {"epochs": 1},
         },
@@ -185,6 +187,7 @@ def starter(
         split=split,
         predict=predict,
         formats=_formats(formats, seen),
+        infer="true" if free_text == "hash" else f"{{text: {free_text}}}",
         columns=textwrap.indent(columns, "# ", lambda line: True),
         why=chosen.why,
         estimator=textwrap.indent("\n".join(_lines(estimator)), "  "),
