@@ -27,7 +27,6 @@ from estimatorkit.storage.atomic_files import (
     os_errors,
     read_plain,
     remove_durably,
-    remove_stale_temporaries,
     sync_file,
     temporary_beside,
     write_durably,
@@ -297,7 +296,6 @@ class BestCheckpoint:
 
     def _remove_others(self) -> None:
         best = self._best[0] if self._best else ""
-        remove_stale_temporaries(self._folder)
         for entry in list(self._folder.iterdir()):
             if entry.name not in (best, _STATE) and checkpoint_step(entry) is not None:
                 remove_durably(entry)
