@@ -11,6 +11,7 @@ Plain scalars follow YAML 1.2: `no` is text, `1e-3` is a number, `2024-01-31` is
 from __future__ import annotations
 
 import difflib
+import pathlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -92,6 +93,23 @@ def _where(mark: Any) -> str:
 def dotted(path: Sequence[str | int]) -> str:
     """A path as `a.b.0.c`."""
     return ".".join(str(part) for part in path)
+
+
+def read_text(path: pathlib.Path) -> str:
+    """Reads a file of YAML, or its beginning, which `parse` refuses, if it is too large.
+
+    Raises:
+        ConfigurationError: it is not UTF-8.
+    """
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)  # it may be endless
+    try:
+        return data.decode("utf-8-sig", "replace" if len(data) > MAX_BYTES else "strict")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError.explained(
+            f"{path}: is not UTF-8 text (byte {error.start})",
+            expected="a YAML file in UTF-8",
+        ) from None
 
 
 def parse(text: str, name: str) -> yaml.Node:
