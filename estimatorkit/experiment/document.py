@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, other_form
 from estimatorkit.experiment.errors import ConfigurationError
 
 MAX_BYTES = 1_000_000  # experiments are short; larger files are a mistake
@@ -461,4 +461,4 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
 def suggestion(word: str, known: Sequence[str]) -> str | None:
     """The hint for an unknown word, or None."""
     near = nearest(word, known)
-    return f"did you mean {near!r}?" if near else None
+    return other_form(word, known) or (f"did you mean {near!r}?" if near else None)

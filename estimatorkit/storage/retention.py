@@ -216,8 +216,8 @@ def _listed_in(
             name = name_inside(os.fspath(directory), path)
         except errors.InvalidArgumentError:
             continue
-        path = Path(directory, name)
-        if path.is_dir() or set_aside(path):
+        place = Path(directory, name)
+        if place.is_dir() or set_aside(place):
             listed.append((name, written))
     return listed
 
