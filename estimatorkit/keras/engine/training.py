@@ -32,7 +32,7 @@ from estimatorkit.keras.engine.data_adapter import Batches
 from estimatorkit.keras.engine.metric_logs import MetricLogs
 from estimatorkit.keras.engine.not_a_number import DataNaNWarning
 from estimatorkit.keras.optimizers.optimizer import Optimizer
-from estimatorkit.layers.engine.call_record import CallScope, call_scope
+from estimatorkit.layers.engine.call_record import CallScope, call_scope, record_of
 from estimatorkit.layers.engine.sessions import session_of
 from estimatorkit.logger import logger
 from estimatorkit.ops.array import array, indexing
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from estimatorkit.keras.engine.model import Model
 
 _MOST_STEPS = 1 << 30
+_MOST_LOOPS = 16
+"""Steps of a graph whose executables are kept, of 4 MB each: those of five models that train,
+evaluate and predict. Programs that make models in a loop hold all of them in the default graph."""
 
 
 @dataclass(eq=False, repr=False)
@@ -264,7 +267,17 @@ class Step:
             after = [] if self._resets else self._values
             checks = self._checks
             self._loop = CheckedLoop(session, self._every, targets, after, "keras_step", checks)
+        self._keep_recent()
         return self._loop
+
+    def _keep_recent(self) -> None:
+        """Drops the executables and data of steps of the graph that others have followed."""
+        recent = record_of(self._graph).recent_steps
+        recent.pop(self, None)
+        recent[self] = None
+        while len(recent) > _MOST_LOOPS:
+            step, _ = recent.popitem(last=False)
+            step._loop = step._session = None
 
     def start(self, dataset: Dataset, epoch: int = 0) -> None:
         """Initializes the iterator with a dataset."""
