@@ -45,8 +45,9 @@ def test_checkpoints_are_restored_and_trained(name: str, release: Path) -> None:
         assert np.nansum(load_variable(latest, key)) == pytest.approx(total, abs=1e-5), key
     found = models.probabilities(estimator, rows)
     np.testing.assert_allclose(found, known["probabilities"], atol=1e-5)
-    estimator.train(data, steps=4)  # trees count the layers that have grown
-    assert estimator.get_variable_value("global_step") > known["step"]
+    estimator.train(data, steps=2)
+    trained = 2 if name == "network" else 0  # all trees have grown
+    assert estimator.get_variable_value("global_step") == known["step"] + trained
 
 
 def test_saved_graphs_are_imported(release: Path) -> None:
