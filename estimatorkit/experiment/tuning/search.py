@@ -32,6 +32,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.training_and_evaluation import train_and_evaluate
 from estimatorkit.experiment.tuning.space import Dimension
+from estimatorkit.runtime.xla.interrupts import keeping_interrupts
 from estimatorkit.storage.atomic_files import check_plain, os_errors
 from estimatorkit.train.hooks.hooks import NanLossDuringTrainingError
 
@@ -191,6 +192,7 @@ class Search:
         for each in running:
             self.study.tell(each.number, state=optuna().trial.TrialState.FAIL)
 
+    @keeping_interrupts()
     def run(self, objective: Callable[[Settings, Report], float | None], trials: int) -> None:
         """Runs trials until there are so many in all, over all processes.
 
