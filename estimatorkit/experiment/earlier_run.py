@@ -92,7 +92,7 @@ def differences(path: Path, experiment: Experiment) -> list[tuple[str, str, str]
     try:  # with the defaults of settings that have come since
         there = load_experiment(path).model_dump(mode="json")
     except ConfigurationError:
-        there = document.to_data(document.parse(path.read_text("utf-8"), str(path)))
+        there = document.to_data(document.parse(document.read_text(path), str(path)))
     old, new = dict(leaves(there)), dict(leaves(experiment.model_dump(mode="json")))
     names = dict.fromkeys((*new, *old))
     return [

@@ -64,7 +64,7 @@ def _listed_columns(experiment: Experiment, tell: Callable[[str], None] | None) 
             rest = len(lines) - _MOST_LINES
             tell("\n".join([*lines[:_MOST_LINES], f"  ... and {rest} more lines" * (rest > 0), ""]))
         return _merged(experiment, chosen)
-    chosen = document.to_data(document.parse(kept.read_text("utf-8"), str(kept)))
+    chosen = document.to_data(document.parse(document.read_text(kept), str(kept)))
     return _merged(experiment, chosen)
 
 

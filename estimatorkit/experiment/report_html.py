@@ -343,7 +343,7 @@ def _config_sections(model_dir: str) -> list[Section]:
     path = Path(model_dir) / "config.yaml"
     if not path.is_file():
         return []
-    return [Section("Configuration", f"<pre>{escape(path.read_text(encoding='utf-8'))}</pre>")]
+    return [Section("Configuration", f"<pre>{escape(path.read_text('utf-8', 'replace'))}</pre>")]
 
 
 def _weight_sections(estimator: Estimator) -> list[Section]:
