@@ -35,7 +35,7 @@ test-all: $(VENV)/installed-test ## the same, and the long sweeps, trainings and
 	@$(PYTEST)
 
 test-gpu: $(VENV)/installed-test ## the tests that compare the default device, a GPU say, with the CPU
-	@XLA_PYTHON_CLIENT_PREALLOCATE=false $(PYTEST) -m gpu tests/gpu
+	@XLA_PYTHON_CLIENT_PREALLOCATE=false $(PYTEST) -m gpu tests/gpu tests/compat/gpu
 
 check: $(VENV)/installed-dev ## formatting, lint and types
 	@echo "Formatting (ruff format --check)"

@@ -49,8 +49,11 @@ _OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
-    # Dead hosts are noticed, processes that are stopped for a minute are not.
-    ("grpc.keepalive_time_ms", 30_000),
+    # A server, whose settings Arrow does not give away, closes a connection without data that is
+    # pinged more often than every 5 minutes: a session that rested so long lost its channels.
+    # Dead hosts are noticed by unanswered bytes, those of heartbeats say; processes that are
+    # stopped for a minute are not.
+    ("grpc.keepalive_time_ms", 330_000),
     ("grpc.keepalive_timeout_ms", 90_000),
 ]
 

@@ -57,6 +57,7 @@ class TaskCluster:
         own: the name of this process's task, or None.
         wait_secs: how long to wait for a task that has not started yet.
         bound: the most steps this process may be ahead of the slowest worker; None for no bound.
+        ahead: how many further steps read parameters while one is computed: 0 or 1.
 
     Attributes:
         worker: this process's name as a worker.
@@ -70,6 +71,7 @@ class TaskCluster:
         own: str | None,
         wait_secs: float = WAIT_SECS,
         bound: int | None = None,
+        ahead: int = 0,
     ) -> None:
         names = dict.fromkeys([*addresses, *filter(None, [own])])
         self.placer = TaskPlacer(names, default, own)
@@ -79,6 +81,7 @@ class TaskCluster:
         self.worker = own or f"client {uuid.uuid4().hex}"
         self._process = uuid.uuid4().hex
         self.bound = bound
+        self.ahead = ahead
         self.shard_server: str | None = None
         """The task with the queues of `dynamic_sharding`; None if each process reads all shards."""
         self.raise_if_cancelled: Callable[[], None] = lambda: None
