@@ -550,7 +550,10 @@ def _chosen_by(experiment: Experiment, name: str, trained: Trained) -> str:
     if selection is None:
         return ""
     if not isinstance(kind, Trees):
-        return f" at the best {selection.metric} (the training ended at step {trained.last_step})"
+        end = f"the training ended at step {trained.last_step}"
+        if selection.evaluation is None or name == selection.evaluation:
+            return f" at the best {selection.metric} ({end})"
+        return f", which did not choose the checkpoint ({end})"
     chose = isinstance(kind, Ensemble) and name == (selection.evaluation or tables.MAIN)
     return " (by these rows, epochs and weights of the members were chosen)" if chose else ""
 

@@ -310,11 +310,13 @@ def read_scalars(folder: str | os.PathLike[str]) -> dict[str, list[tuple[int, fl
 
 def _search_sections(model_dir: str) -> list[Section]:
     """The search for the model's settings."""
-    search = searched.search_of(model_dir)
-    if search is None or search.best() is None:
+    found = searched.search_of(model_dir)
+    if found is None or found[0].best() is None:
         return []
+    search, figures = found
     metric = search.monitor.metric
-    content = picture(searched.history(search), f"Trials by number: {searched.counts(search)}.")
+    content = f"<p>{escape(figures)}</p>" if figures else ""
+    content += picture(searched.history(search), f"Trials by number: {searched.counts(search)}.")
     content += searched.trials_table(search)
     text = f"Completed trials; the darker, the better their {metric}."
     content += picture(searched.coordinates(search), text)

@@ -6,7 +6,7 @@ wildcards (`day-*.csv`); lists are allowed.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -18,6 +18,7 @@ from estimatorkit.experiment.sections import (
     FileNames,
     Model,
     Number,
+    OneKey,
     Share,
     Switch,
     Text,
@@ -235,6 +236,24 @@ Source = Annotated[
 ]
 
 
+class Part(OneKey):
+    """The part of the training rows that measures a model, in place of `evaluate` or `holdout`."""
+
+    example: ClassVar[str] = "{share: 0.2}"
+
+    share: Share | None = None
+    fold: Annotated[
+        tuple[Count, Count] | None,
+        Field(description="[number, folds]: one of so many equal parts, as in cross-validation"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _is_one_of_the_folds(self) -> Self:
+        if self.fold is not None and not self.fold[0] <= self.fold[1] >= 2:
+            raise wrong("is no fold", at=("fold",), expected="[1, 5] to [5, 5] of five")
+        return self
+
+
 class Data(Model):
     """The sources of examples."""
 
@@ -249,6 +268,17 @@ class Data(Model):
         Share | None, Field(description="the share of train to measure with, such as 0.3")
     ] = None
     holdout_seed: Annotated[Whole, Field(description="which rows these are")] = 0
+    select: Annotated[
+        Share | None,
+        Field(
+            description="the share of the other rows that chooses the best checkpoint, which then"
+            " evaluate or holdout measures: rows that chose nothing"
+        ),
+    ] = None
+    part: Annotated[
+        Part | None,
+        Field(description="measure with a part of the training rows; tune and folds set it"),
+    ] = None
     stream: Annotated[
         Switch, Field(description="read files in chunks, for tables larger than memory")
     ] = False
