@@ -185,7 +185,7 @@ def write_report(
         f"estimatorkit {__version__}, {time.strftime('%Y-%m-%d %H:%M')}"
     )
     name = title or os.path.basename(os.path.abspath(model_dir))
-    write_durably(Path(path), _page(name, subtitle, sections).encode())
+    write_durably(Path(path), page(name, subtitle, sections).encode())
     return ReportFile(os.fspath(path))
 
 
@@ -226,7 +226,14 @@ def write_experiment_report(
     )
 
 
-def _page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    """A page of HTML.
+
+    Args:
+        title: as text.
+        subtitle: as HTML.
+        sections: in order.
+    """
     links = "".join(
         f'<a href="#part{number}">{escape(each.title)}</a>' for number, each in enumerate(sections)
     )
@@ -572,6 +579,8 @@ __all__ = [
     "ReportFile",
     "Section",
     "collect",
+    "number_text",
+    "page",
     "picture",
     "read_scalars",
     "write_experiment_report",
