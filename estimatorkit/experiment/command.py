@@ -481,7 +481,7 @@ def report_(
 
 def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     """Announces the training and runs it; `choice`: see `earlier_run.reconcile`."""
-    from estimatorkit.experiment import earlier_run, runner, tables
+    from estimatorkit.experiment import earlier_run, folds, tables
     from estimatorkit.experiment.estimators import Trees
 
     kept = earlier_run.reconcile(experiment, choice or "ask")
@@ -497,7 +497,7 @@ def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     source = tables.source_name(experiment.data.train)
     click.echo(f"Training {experiment.name} on {source}: {length}")
     try:
-        return runner.train(experiment, _tell)
+        return folds.train(experiment, _tell)
     except KeyboardInterrupt as error:
         raise KeyboardInterrupt(_next_time(experiment, choice)) from error
 
@@ -527,8 +527,12 @@ def show_metrics(
     trained: Trained | None = None,
 ) -> None:
     """Prints metrics; after training, also the checkpoint's name and a baseline's scores."""
-    from estimatorkit.experiment import report, tables
+    from estimatorkit.experiment import folds, report, tables
 
+    validated = folds.read(experiment.model_dir) if experiment.evaluate.folds else None
+    if validated is not None:
+        click.echo("Cross-validation, mean ± standard deviation (of each fold):")
+        click.echo("\n".join(validated.lines()))
     stopping, selection = experiment.train.early_stopping, experiment.selection
     judge = selection.metric if selection else stopping.metric if stopping else None
     for name, values in metrics.items():
@@ -547,7 +551,9 @@ def _chosen_by(experiment: Experiment, name: str, trained: Trained) -> str:
     from estimatorkit.experiment.estimators import Ensemble, Trees
 
     selection, kind = experiment.selection, experiment.estimator
-    if selection is None:
+    if not experiment.data.measures_apart:
+        return ", on which the model was trained"
+    if selection is None or experiment.evaluate.folds is not None:
         return ""
     if not isinstance(kind, Trees):
         end = f"the training ended at step {trained.last_step}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from estimatorkit.estimator.evaluation.completion import read_completion, recorded_result
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
-from estimatorkit.experiment import document, report_html, report_plots as plots, tables
+from estimatorkit.experiment import document, folds, report_html, tables
 from estimatorkit.experiment.epochs import SHOWN
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import load_experiment
@@ -27,9 +27,12 @@ from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.version import __version__
 
 _CONFIG = "config.yaml"
-_OF_ROWS = ("data.train", "data.evaluate", "data.holdout", "data.holdout_seed", "data.part")
+_NOT_SHOWN = ("name", "model_dir", "tune", "run")
+_OF_ROWS = ("data.train", "data.evaluate", "data.holdout", "data.part", "evaluate.folds")
 """Settings that say which rows measure a model."""
 
+_LOSS = "training loss"
+_FOLDS = "cross-validation"
 _BARS = "▁▂▃▄▅▆▇█"
 _CURVE = 16
 """Characters of a curve."""
@@ -61,11 +64,11 @@ class RunRecord:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All settings by dotted name, but for those that say where the model is."""
+        """The settings of the model and its training, by dotted name."""
         if self.experiment is None:
             return {}
         found = leaves(self.experiment.model_dump(mode="json"))
-        return {key: each for key, each in found if key not in ("name", "model_dir")}
+        return {key: each for key, each in found if key.split(".")[0] not in _NOT_SHOWN}
 
     @property
     def main(self) -> Mapping[str, float]:
@@ -108,13 +111,20 @@ def _read(folder: Path, name: str) -> RunRecord:
         last = {key: points[-1][1] for key, points in curves.items()}
         step = max(points[-1][0] for points in curves.values())
         metrics = {tables.MAIN: {**last, "global_step": step}}
+    experiment = load_experiment(config) if config.is_file() else None
+    validated = folds.read(folder)
+    if validated is not None:  # which measures a model that was trained on all rows
+        apart = experiment is not None and experiment.data.measures_apart
+        own = metrics.get(tables.MAIN, {}) if not apart else {}
+        steps = {name: own[name] for name in INTEGERS if name in own}
+        metrics[_FOLDS if apart else tables.MAIN] = validated.means | steps
     training = read_scalars(folder).get("loss")
     return RunRecord(
         name,
         folder,
-        load_experiment(config) if config.is_file() else None,
+        experiment,
         metrics,
-        curves if training is None else {"training loss": training, **curves},
+        curves if training is None else {_LOSS: training, **curves},
         results is not None,
     )
 
@@ -276,30 +286,27 @@ def _metrics_section(runs: Sequence[RunRecord], by: MetricMonitor, label: str) -
             (name, *("" if each is None else report_html.number_text(each) for each in values))
         )
     source = next((run.experiment for run in runs if label in run.metrics), None)
-    where = "" if source is None else tables.evaluation_source(source, label)
+    where = ""
+    if source is not None:
+        where = _FOLDS if label == _FOLDS else tables.evaluation_source(source, label)
     title = "Metrics" if label == tables.MAIN else f"Metrics: {label}"
     caption = f"of {where}" if where else None
     return Section(title, html_table(("metric", *(run.name for run in runs)), rows, caption))
 
 
 def _curve_sections(runs: Sequence[RunRecord], by: MetricMonitor) -> list[Section]:
-    """Curves of all runs in one plot for each metric."""
+    """Curves of all runs in one plot for each metric: by examples if batches differ in size."""
     sizes = [1 if run.experiment is None else run.experiment.train.batch_size for run in runs]
     over = "step" if len(set(sizes)) == 1 else "examples"
-    drawn = {}
-    for metric in dict.fromkeys((by.metric, "training loss", "loss", *SHOWN)):
-        series = {}
-        for run, size in zip(runs, sizes, strict=True):
-            steps, values = np.array(run.curves.get(metric, ()), float).reshape(-1, 2).T
-            if len(steps):
-                scaled = steps * (1 if over == "step" else size)
-                series[run.name] = (scaled.tolist(), values.tolist())
-        if any(len(steps) > 1 for steps, _ in series.values()):
-            drawn[metric] = series
-    if not drawn:
-        return []
-    text = f"Of the main evaluation, by {over} of the training: {', '.join(drawn)}."
-    return [Section("Learning curves", report_html.picture(plots.curves(drawn, over), text))]
+    scalars = {
+        run.name: {
+            metric: [(step * (1 if over == "step" else size), value) for step, value in points]
+            for metric, points in run.curves.items()
+        }
+        for run, size in zip(runs, sizes, strict=True)
+    }
+    content = report_html.curves_by_run(scalars, (by.metric, _LOSS, "loss", *SHOWN), over)
+    return [Section("Learning curves", content)] if content else []
 
 
 __all__ = [

@@ -7,6 +7,7 @@ best one at the end (Hastie, Tibshirani and Friedman 2009, 7.2: training, valida
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from estimatorkit.experiment import tables
@@ -34,7 +35,7 @@ def share(experiment: Experiment) -> float:
 
 def trial(experiment: Experiment) -> Experiment:
     """The experiment of a trial: the rows that measure the model at the end do not take part."""
-    if is_apart(experiment):
+    if is_apart(experiment) or experiment.evaluate.folds is not None:
         return experiment
     changed = _changed(experiment, data={"part": {"share": share(experiment)}, "select": None})
     return _that_keeps_last(changed) if isinstance(experiment.estimator, Trees) else changed
@@ -48,7 +49,7 @@ def of_best_settings(experiment: Experiment) -> Experiment:
     """
     if experiment.evaluate.folds is not None or is_apart(experiment):
         return experiment
-    if _chooses(experiment):
+    if chooses(experiment):
         return _changed(experiment, data={"select": share(experiment)})
     return _that_keeps_last(_changed(experiment, data={"select": None}))
 
@@ -63,18 +64,17 @@ def fold(experiment: Experiment, number: int, model_dir: str) -> Experiment:
     stopping = experiment.train.early_stopping
     chosen = experiment.selection
     kept: dict[str, Any] | None
-    if stopping is None and chosen is not None and _chooses(experiment):
+    if stopping is None and chosen is not None and chooses(experiment):
         kept = {"metric": chosen.metric, "mode": chosen.mode, "patience": None}
     else:
         kept = None if stopping is None else stopping.model_dump(mode="json")
-    select = experiment.data.select or _SHARE
     changed = _changed(
         experiment,
         name=f"fold-{number}",
         model_dir=model_dir,
         data={
             "part": {"fold": [number, experiment.evaluate.folds]},
-            "select": select if _chooses(experiment) and not is_apart(experiment) else None,
+            "select": _SHARE if chooses(experiment) else None,
         },
         train={"early_stopping": kept},
         evaluate={"folds": None, "training": False},
@@ -91,20 +91,15 @@ def after_folds(experiment: Experiment, epochs: float | None) -> Experiment:
     Args:
         epochs: when it ends: after as many as the folds took on average; None: as it says itself.
     """
-    changed = _changed(
-        experiment,
-        data={"select": None},
-        train={"stop_at": epochs},
-        evaluate={"folds": None},
-    )
-    if epochs is not None:
-        changed = _changed(changed, evaluate={"every": f"{int(epochs) + 1} epochs"})
+    every = {} if epochs is None else {"every": f"{math.ceil(epochs)} epochs"}  # once, at the end
+    changed = _changed(experiment, train={"stop_at": epochs}, evaluate=every)
     return changed if is_apart(experiment) else _that_keeps_last(changed)
 
 
-def _chooses(experiment: Experiment) -> bool:
-    """Whether evaluations choose the checkpoint."""
-    return experiment.selection is not None and not isinstance(experiment.estimator, Trees)
+def chooses(experiment: Experiment) -> bool:
+    """Whether the rows of an evaluation that is not apart choose the checkpoint."""
+    is_chosen = experiment.selection is not None and not is_apart(experiment)
+    return is_chosen and not isinstance(experiment.estimator, Trees)
 
 
 def _that_keeps_last(experiment: Experiment) -> Experiment:

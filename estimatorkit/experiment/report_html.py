@@ -14,7 +14,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -32,11 +32,13 @@ from estimatorkit.estimator.evaluation.evaluation_records import EVENT_FILES, LI
 from estimatorkit.experiment import (
     build,
     examples,
+    folds,
     inferred,
     report_plots as plots,
     report_search as searched,
     tables,
 )
+from estimatorkit.experiment.epochs import SHOWN
 from estimatorkit.experiment.predicting import of_heads
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.html import html_table
@@ -173,6 +175,7 @@ def write_report(
     own = _curve_section(model_dir, "Learning curves")
     drawn = [each for each in (own, *members) if "<img" in each.content]
     sections[1:1] = drawn or [own]
+    sections[:0] = _fold_sections(model_dir)
     if isinstance(estimator, Estimator) and estimator.latest_checkpoint() is not None:
         sections += _weight_sections(estimator)
     sections += _search_sections(model_dir)
@@ -216,7 +219,8 @@ def write_experiment_report(
     arrays = examples.examples_of(experiment, table, origin)
     estimator = build.estimator(experiment)
     size = experiment.evaluate.batch_size
-    title = f"{experiment.name}: {origin}"
+    trained_on = "" if data or experiment.data.measures_apart else " (the training rows)"
+    title = f"{experiment.name}: {origin}{trained_on}"
     return write_report(
         estimator,
         lambda: Dataset.from_tensor_slices(arrays).batch(size),
@@ -313,6 +317,52 @@ def read_scalars(folder: str | os.PathLike[str]) -> dict[str, list[tuple[int, fl
             if math.isfinite(value) and name != "global_step":
                 found.setdefault(name, {})[step] = value  # the last one of a repeated step
     return {name: sorted(points.items()) for name, points in found.items()}
+
+
+def _fold_sections(model_dir: str) -> list[Section]:
+    """The cross-validation of the model's settings."""
+    found = folds.read(model_dir)
+    if found is None:
+        return []
+    means, deviations = found.means, found.deviations
+    rows = [
+        (name, *map(number_text, (means[name], deviations[name], *found.metrics[name])))
+        for name in sorted(found.metrics)
+    ]
+    count = len(next(iter(found.metrics.values()), ()))
+    head = ("metric", "mean", "standard deviation", *(f"fold {each + 1}" for each in range(count)))
+    content = html_table(head, rows, "Each fold measures a model that was trained on the others.")
+    scalars = {
+        f"fold {each}": read_scalars(Path(model_dir) / folds.FOLDER / str(each) / "eval")
+        for each in range(1, count + 1)
+    }
+    content += curves_by_run(scalars, ("loss", *SHOWN))
+    return [Section("Cross-validation", content)]
+
+
+def curves_by_run(
+    scalars: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
+    metrics: Iterable[str],
+    over: str = "step",
+) -> str:
+    """Curves of several runs, in one plot for each metric, as HTML; '' if there are no curves.
+
+    Args:
+        scalars: (step, value) by run and metric.
+        metrics: those to draw.
+        over: what stands below the plots.
+    """
+    drawn = {}
+    for metric in dict.fromkeys(metrics):
+        found = {run: each[metric] for run, each in scalars.items() if each.get(metric)}
+        if any(len(points) > 1 for points in found.values()):
+            drawn[metric] = {
+                run: ([at for at, _ in points], [value for _, value in points])
+                for run, points in found.items()
+            }
+    if not drawn:
+        return ""
+    return picture(plots.curves(drawn, over), f"By {over} of the training: {', '.join(drawn)}.")
 
 
 def _search_sections(model_dir: str) -> list[Section]:

@@ -67,9 +67,11 @@ def two_figures(
     if best is None or best.value is None or metric not in metrics.get(tables.MAIN, {}):
         return []
     ranking, test = searches.ranking_rows(experiment), tables.evaluation_source(experiment)
+    chose = f"{metric} {number(best.value)} on the selection rows ({ranking}), which chose the"
+    if not experiment.data.measures_apart:
+        return [f"{chose} settings: too good. data.holdout keeps rows that measure the model."]
     return [
-        f"{metric} {number(best.value)} on the selection rows ({ranking}), which chose the"
-        " settings",
+        f"{chose} settings",
         f"{metric} {number(metrics[tables.MAIN][metric])} on the test rows ({test}), which no"
         " trial saw: expect this of new rows",
     ]

@@ -47,7 +47,7 @@ from estimatorkit.experiment.sections import (
     short,
     wrong,
 )
-from estimatorkit.experiment.sources import Data
+from estimatorkit.experiment.sources import MEASURES, Data
 from estimatorkit.experiment.tuning.space import Dimension
 
 if TYPE_CHECKING:
@@ -482,6 +482,7 @@ class Experiment(Model):
         self._check_class_weights()
         self._check_names()
         self._check_groups()
+        self._check_folds()
         return self
 
     def _check_columns(self) -> None:
@@ -676,6 +677,22 @@ class Experiment(Model):
                     at=("metrics", place),
                     expected=f"{{type: {each.type}, group: user_id}}",
                 )
+
+    def _check_folds(self) -> None:
+        data, folds = self.data, self.evaluate.folds
+        if folds is None and not data.measures_apart:
+            raise wrong(
+                "gives neither evaluate nor holdout",
+                at=("data",),
+                expected=MEASURES,
+                hint="evaluate: {folds: 5} at the top is cross-validation.",
+            )
+        if folds is not None and data.select is not None:
+            raise wrong(
+                "is given beside evaluate.folds, whose fits keep a fifth of their rows for it",
+                at=("data", "select"),
+                expected="one of them",
+            )
 
     def _check_names(self) -> None:
         stopping, more = self.train.early_stopping, list(self.data.also_evaluate or ())

@@ -236,6 +236,10 @@ Source = Annotated[
 ]
 
 
+MEASURES = "evaluate: {csv: test.csv}, or holdout: 0.3 to keep a part of train"
+"""What says which rows measure a model."""
+
+
 class Part(OneKey):
     """The part of the training rows that measures a model, in place of `evaluate` or `holdout`."""
 
@@ -300,6 +304,11 @@ class Data(Model):
         tuple[Text, ...] | None, Field(description="what to print for class 0, 1, ...")
     ] = None
 
+    @property
+    def measures_apart(self) -> bool:
+        """Whether other rows than those of the training measure the model."""
+        return any(each is not None for each in (self.evaluate, self.holdout, self.part))
+
     def as_read(self, source: Any) -> Any:
         """A source whose columns with a format are read as text, as they are written."""
         if not isinstance(source, CsvSource) or self.formats is None:
@@ -311,13 +320,8 @@ class Data(Model):
     def _one_to_measure_with(self) -> Self:
         if self.stream:
             self._check_lists()
-        if (self.evaluate is None) == (self.holdout is None):
-            neither = self.evaluate is None
-            raise wrong(
-                f"gives {'neither' if neither else 'both'} evaluate "
-                f"{'nor' if neither else 'and'} holdout",
-                expected="evaluate: {csv: test.csv}, or holdout: 0.3 to keep a part of train",
-            )
+        if self.evaluate is not None and self.holdout is not None:
+            raise wrong("gives both evaluate and holdout", expected=MEASURES)
         return self
 
     def _check_lists(self) -> None:

@@ -13,6 +13,7 @@ import csv
 import functools
 import glob
 import gzip
+import itertools
 import json
 import lzma
 import os
@@ -37,6 +38,7 @@ from estimatorkit.data.list_cells import Lists, lists_of_arrow
 from estimatorkit.experiment import lists, sources
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.estimators import Classifier
 from estimatorkit.experiment.formats import parsers
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.sections import Model
@@ -552,11 +554,38 @@ def _parts(experiment: Experiment, table: Table) -> dict[str, Table]:
     rest = table
     if data.holdout is not None:
         rest, found[MAIN] = _split(experiment, rest, data.holdout)
-    if data.part is not None and data.part.share is not None:
-        rest, found[MAIN] = _split(experiment, rest, data.part.share)
+    if data.part is not None:
+        rest, found[MAIN] = (
+            _fold(experiment, rest, data.part.fold)
+            if data.part.fold is not None
+            else _split(experiment, rest, data.part.value)
+        )
     if data.select is not None:
         rest, found[SELECT] = _split(experiment, rest, data.select)
-    return {**found, TRAINING: rest}
+    return {MAIN: rest, **found, TRAINING: rest}  # without others, the training rows measure
+
+
+def _fold(experiment: Experiment, table: Table, fold: tuple[int, int]) -> tuple[Table, Table]:
+    """All rows but those of a fold, and these; each fold has the same share of each class."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    number, folds = fold
+    data, rows = experiment.data, row_count(table)
+    if rows < folds:
+        raise DataError.explained(
+            f"{source_name(data.train)}: there are fewer rows than folds",
+            expected=f"at least {folds}",
+            received=f"{rows} rows",
+        )
+    labels = table.get((data.label or ("",))[0])
+    kinds = np.zeros(rows, np.int64)
+    if isinstance(experiment.estimator, Classifier) and labels is not None:
+        _, kinds, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        kinds = np.where(counts[kinds] < folds, counts.argmax(), kinds)  # too rare for each fold
+    split = StratifiedKFold if kinds.any() else KFold
+    parts = split(folds, shuffle=True, random_state=data.holdout_seed).split(kinds, kinds)
+    others, held = next(itertools.islice(parts, number - 1, None))
+    return table.take(others), table.take(held)
 
 
 def training_table(experiment: Experiment) -> Table:
@@ -585,12 +614,19 @@ def evaluation_source(experiment: Experiment, name: str = MAIN) -> str:
 def _shares(data: sources.Data) -> dict[str, float]:
     """The share of the training data that each of `_parts` is."""
     found, rest = dict[str, float](), 1.0
-    part = None if data.part is None else data.part.share
+    part = None if data.part is None else data.part.share or 1 / data.part.value[1]
     for name, share in ((MAIN, data.holdout), (MAIN, part), (SELECT, data.select)):
         if share is not None:
             found[name] = rest * share
             rest -= found[name]
+    if data.evaluate is None:
+        found.setdefault(MAIN, rest)
     return {**found, TRAINING: rest}
+
+
+def training_source(experiment: Experiment) -> str:
+    """The name of the training rows for display."""
+    return evaluation_source(experiment, TRAINING)
 
 
 def _evaluation_source(experiment: Experiment, name: str) -> Any:

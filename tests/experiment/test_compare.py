@@ -65,7 +65,7 @@ def test_runs_side_by_side() -> None:
     ]
     assert "note:" not in shown
     page = Path("page.html").read_text()
-    for text in ("<th>fast</th><th>slow</th>", "train.batch_size", "by examples of the training"):
+    for text in ("<th>fast</th><th>slow</th>", "train.batch_size", "By examples of the training"):
         assert text in page
     assert page.count("<img") == 1
     by_loss = succeed("compare", "runs/slow", "runs/fast", "--metric", "loss").splitlines()

@@ -18,7 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
-from estimatorkit.experiment import document, earlier_run, held_out, runner, tables
+from estimatorkit.experiment import document, earlier_run, folds, held_out, runner, tables
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import dump_experiment, load_experiment
 from estimatorkit.experiment.schema import Experiment
@@ -177,11 +177,17 @@ def work(folder: Path, trials: int, index: int) -> None:
     search.run(lambda settings, report: run_trial(folder, experiment, settings, report), trials)
 
 
-def run_trial(folder: Path, experiment: Experiment, settings: Settings, report: Report) -> None:
-    """Trains with some settings in a separate folder, and reports the evaluations."""
+def run_trial(
+    folder: Path, experiment: Experiment, settings: Settings, report: Report
+) -> float | None:
+    """Trains with some settings in a separate folder, and reports the evaluations.
+
+    Returns:
+        The mean over folds; None without cross-validation: what was reported counts.
+    """
     name = f"trial-{report.number}"
     overrides = [_override(key, value) for key, value in settings.items()]
-    overrides += [f"name={name}", "export=[]", "tune=null", "run.keep_checkpoint_max=1"]
+    overrides += [f"name={name}", "tune=null", "run.keep_checkpoint_max=1"]
     overrides.append("evaluate.training=false")
     overrides.append(_override("model_dir", str(folder / name)))
     trial = held_out.trial(load_experiment(folder / EXPERIMENT, overrides))
@@ -189,7 +195,10 @@ def run_trial(folder: Path, experiment: Experiment, settings: Settings, report: 
     report.label = held_out.selection(experiment).evaluation if apart else tables.MAIN
     with FileWriter(trial.model_dir) as writer:
         writer.add_summary(_hyperparameters(settings, name))
-    runner.train(trial, hooks=[report])
+    if trial.evaluate.folds is not None:
+        return folds.score(trial, held_out.selection(experiment).metric, report)
+    runner.train(trial.model_copy(update={"export": ()}), hooks=[report])
+    return None
 
 
 def _hyperparameters(settings: Settings, name: str) -> Any:
@@ -205,6 +214,8 @@ def _hyperparameters(settings: Settings, name: str) -> Any:
 
 def ranking_rows(experiment: Experiment) -> str:
     """The name of the rows that rank trials, for display."""
+    if experiment.evaluate.folds is not None:
+        return f"{experiment.evaluate.folds} folds of {tables.training_source(experiment)}"
     trial = held_out.trial(experiment)
     apart = held_out.selection(experiment).evaluation if held_out.is_apart(experiment) else None
     return tables.evaluation_source(trial, apart or tables.MAIN)
@@ -218,5 +229,6 @@ def write_best(folder: Path, search: Search) -> Experiment | None:
     overrides = [_override(key, value) for key, value in best.settings.items()]
     overrides += ["tune=null", _override("model_dir", str(folder / "best"))]
     found = held_out.of_best_settings(load_experiment(folder / EXPERIMENT, overrides))
+    folds.keep(folder / f"trial-{best.number}", found.model_dir)
     write_durably(folder / BEST, dump_experiment(found).encode())
     return load_experiment(folder / BEST)
