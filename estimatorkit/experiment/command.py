@@ -350,8 +350,13 @@ def evaluate(invocation: Invocation) -> None:
     help="Write the predictions to this CSV or Parquet file instead of printing a table.",
 )
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Keep a column of the input, too.")
+@click.option("--explain", is_flag=True, help="Say what each column adds to each prediction.")
 def predict(
-    invocation: Invocation, source: Path, output: Path | None, keep: tuple[str, ...]
+    invocation: Invocation,
+    source: Path,
+    output: Path | None,
+    keep: tuple[str, ...],
+    explain: bool,
 ) -> None:
     """Predict for the examples in a file.
 
@@ -378,12 +383,14 @@ def predict(
         for table in tables.read_chunks(origin):
             tables.require(table, keep, str(source), lambda table: table)
             kept = {name: table[name] for name in keep}
-            found = kept | model(table, str(source))
+            found = kept | (model.explained if explain else model)(table, str(source))
             unused = () if export is not None else examples.unused_columns(experiment, table)
             if unused and not done:
                 click.echo(f"note: {source}: columns not used: {', '.join(unused)}", err=True)
             if writer is None:
-                click.echo("\n".join(report.table_lines(found, done + 1)))
+                lines = report.table_lines(predicting.without_explanation(found), done + 1)
+                lines += report.explanation_lines(found, table, done + 1) if explain else []
+                click.echo("\n".join(lines))
             elif not done:
                 closing.enter_context(writer)
             if writer is not None:
@@ -508,6 +515,8 @@ def _next_time(experiment: Experiment, choice: Choice | None) -> str:
     from estimatorkit.storage.checkpoint import latest_checkpoint
 
     saved = latest_checkpoint(experiment.model_dir)
+    if saved is None and experiment.evaluate.folds is not None:
+        return "The same command goes on with the folds that are left."
     if saved is None or isinstance(experiment.estimator, Trees):
         return "The same command begins again."
     without = " without --restart" if choice == "restart" else ""

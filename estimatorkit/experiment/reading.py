@@ -14,8 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 
 import estimatorkit as ek
+from estimatorkit.estimator.explanations import BACKGROUND_FILE, background_json
 from estimatorkit.experiment import sniffing, sources, tables
 from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.examples import background_rows
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.train.saving.saved_model_constants import EXTRA_ASSETS_DIRECTORY
@@ -24,14 +26,19 @@ FILE = "reader.json"
 
 
 def assets_extra(experiment: Experiment) -> dict[str, str]:
-    """The further files of an export: writes the settings into `model_dir`.
+    """The further files of an export: writes the settings, and rows for explanations, into
+    `model_dir`.
 
-    Data that are no CSV or Parquet files have none.
+    Data that are no CSV or Parquet files have no settings.
     """
+    path = Path(experiment.model_dir) / BACKGROUND_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(path, background_json(background_rows(experiment)).encode())
+    found = {BACKGROUND_FILE: str(path)}
     source = experiment.data.as_read(experiment.data.train)
     kind = _kind(source)
     if kind is None:
-        return {}
+        return found
     settings = source.model_dump(mode="json", exclude={kind, "rows"}, exclude_defaults=True)
     kept = {
         "kind": kind,
@@ -39,9 +46,8 @@ def assets_extra(experiment: Experiment) -> dict[str, str]:
         "without": [*(experiment.data.label or ()), *experiment.negatives],
     }
     path = Path(experiment.model_dir) / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_durably(path, (json.dumps(kept, indent=2) + "\n").encode())
-    return {FILE: str(path)}
+    return {**found, FILE: str(path)}
 
 
 def _kind(source: Any) -> str | None:
