@@ -37,6 +37,8 @@ BACKGROUND = 32
 BACKGROUND_FILE = "background.json"
 """Background rows in an export's `assets.extra`."""
 
+_MAX_BYTES = 1 << 24
+
 _ROWS = 8192
 """Rows of a call; all calls have as many, so that there is one compilation."""
 
@@ -136,6 +138,15 @@ class _Mixed:
 
 
 def _check(rows: Mapping[str, Array], background: Mapping[str, Array]) -> None:
+    for what, columns in (
+        ("rows", rows),
+        ("background", {key: background.get(key) for key in rows}),
+    ):
+        counts = {len(each) for each in columns.values() if each is not None}
+        if len(counts) > 1:
+            raise value_error(
+                f"features of the {what} differ in their number of rows", received=sorted(counts)
+            )
     for key, column in rows.items():
         if key not in background:
             raise value_error(
@@ -217,9 +228,14 @@ def read_background(export: Path) -> dict[str, Array]:
     """
     path = export / EXTRA_ASSETS_DIRECTORY / BACKGROUND_FILE
     try:
-        found = json.loads(read_plain(path))
-        return {str(key): _column(values) for key, values in found.items()}
-    except (FileNotFoundError, AttributeError, TypeError, ValueError) as error:
+        content = read_plain(path)
+        if len(content) > _MAX_BYTES:
+            raise ValueError(f"{len(content)} bytes are too many")
+        found = {str(key): _column(each) for key, each in json.loads(content).items()}
+        if not all(each.ndim and 0 < len(each) <= BACKGROUND for each in found.values()):
+            raise ValueError(f"columns do not have 1 to {BACKGROUND} rows")
+        return found
+    except (FileNotFoundError, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise value_error(
             f"{export}: explanations need background rows",
             expected=f"{BACKGROUND_FILE} in {EXTRA_ASSETS_DIRECTORY}, as experiments export it",

@@ -22,10 +22,11 @@ from pathlib import Path
 import numpy as np
 
 import estimatorkit as ek
+from estimatorkit.core.errors import OpError
 from estimatorkit.experiment import earlier_run, held_out, runner, tables
 from estimatorkit.experiment.report import INTEGERS, number
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.storage.atomic_files import write_durably
+from estimatorkit.storage.atomic_files import read_plain, write_durably
 
 FOLDER = "folds"
 FILE = "folds.json"
@@ -69,13 +70,13 @@ class CrossValidation:
 def read(model_dir: str | Path) -> CrossValidation | None:
     """The cross-validation of a model's folder; None if there is none, or it is damaged."""
     try:
-        found = json.loads((Path(model_dir) / FILE).read_text("utf-8"))
+        found = json.loads(read_plain(Path(model_dir) / FILE))
         metrics = {
             str(key): [float(each) for each in found["metrics"][key]] for key in found["metrics"]
         }
-        epochs = found["epochs"]
-        return CrossValidation(metrics, None if epochs is None else float(epochs))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        epochs = None if found["epochs"] is None else float(found["epochs"])
+        return CrossValidation(metrics, epochs) if all(metrics.values()) else None
+    except (OSError, OpError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError):
         return None
 
 

@@ -43,9 +43,10 @@ from estimatorkit.distribute.tasks import array_messages, rpc
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.estimator.evaluation.completion import FILE, read_completion
 from estimatorkit.estimator.evaluation.evaluation_records import LINES, read_eval_metrics
+from estimatorkit.estimator.explanations import BACKGROUND_FILE, background_json, read_background
 from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.predictor import Predictor, load_predictor
-from estimatorkit.experiment import tables
+from estimatorkit.experiment import folds, tables
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.serving import rest
 from estimatorkit.storage import checkpoint, records, wire
@@ -826,6 +827,13 @@ def examples_request(data: bytes, _: Path) -> None:
     rest_json.example_inputs(rest_json.parse(data), signature)
 
 
+@target("json", lambda: [background_json(_BACKGROUND).encode()], (ValueError, OpError))
+def background(data: bytes, folder: Path) -> None:
+    read_background(written(folder, {f"assets.extra/{BACKGROUND_FILE}": data}))
+
+
+_BACKGROUND = {"x": np.array([1.5, np.nan]), "w": np.array([b"a", b"\xff"], object)}
+
 # -- Keras' files
 
 
@@ -980,6 +988,13 @@ def _completion() -> list[bytes]:
     results = {"a": {"metrics": metrics, "exports": [None]}}
     made = {"version": 1, "step": 3, "max_steps": 5, "reason": None, **ends, "results": results}
     return [json.dumps(made).encode()]
+
+
+@target("json", lambda: [b'{"metrics": {"auc": [0.5, 0.75]}, "epochs": 2.5}'])
+def cross_validation(data: bytes, folder: Path) -> None:
+    found = folds.read(written(folder, {folds.FILE: data}))
+    if found is not None:
+        found.lines()
 
 
 @target("json", _completion)
