@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.data.readers.frames import as_columns
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.explanations import explained, score_of
+from estimatorkit.estimator.integrated_gradients import integrated_gradients
 from estimatorkit.estimator.prediction import LivePredictor
 from estimatorkit.estimator.serving.predictor import Predictor
 from estimatorkit.layers.feature_column import CategoricalColumn
@@ -342,15 +343,19 @@ def explain(
     features: Any,
     background: Any,
     output: str | None = None,
+    method: Literal["permutation", "integrated_gradients"] = "permutation",
     seed: int = 0,
     checkpoint_path: str | None = None,
 ) -> pd.DataFrame:
-    """What each feature adds to the predictions of rows: Shapley values by permutation sampling.
+    """What each feature adds to the predictions of rows: Shapley values, or integrated gradients.
 
-    A feature's contribution is the mean change of the prediction when the feature takes the row's
+    A feature's Shapley value is the mean change of the prediction when the feature takes the row's
     value in place of a background row's, over random orders of the features and their reverses
-    (Castro et al. 2009; Mitchell et al. 2022). Contributions and baseline sum to the prediction.
-    Rows cost about 2 * background rows * features predictions each.
+    (Castro et al. 2009; Mitchell et al. 2022): of every model, from predictions alone. Rows cost
+    about 2 * background rows * features predictions each. Integrated gradients (Sundararajan et al.
+    2017) are those of a network along the lines from the background rows, by the columns' tensors:
+    without randomness, and words are their embeddings. Contributions and baseline sum to the
+    prediction, and of a linear model they are w (x - mean of the background), with both methods.
 
     Args:
         estimator: a trained classifier or regressor, its `as_predictor()`, or an exported model
@@ -361,6 +366,9 @@ def explain(
         output: the key of the prediction to explain. By default the number that a regressor
             predicts, or a probability: of class 1 of two classes, of more of the one that is
             predicted for the row.
+        method: 'permutation', or 'integrated_gradients' of an `Estimator` that is a network or a
+            linear model, and of rows without missing numbers; contributions are then those of
+            columns: under the key that one reads, or the name of a cross.
         seed: the seed of the orders.
         checkpoint_path: the checkpoint; the newest by default.
 
@@ -375,6 +383,16 @@ def explain(
 
     rows, _ = _opened(features)
     others, _ = _opened(background)
+    if method == "integrated_gradients":
+        if not isinstance(estimator, Estimator):
+            raise value_error(
+                "integrated gradients are of an estimator",
+                expected="an Estimator",
+                received=type(estimator).__name__,
+                hint="method='permutation' explains every model",
+            )
+        found = integrated_gradients(estimator, rows, others, output, checkpoint_path)
+        return pd.DataFrame({"baseline": found.baseline, **found.contributions})
     if isinstance(estimator, Predictor):
         predict: Callable[[Any], Any] = estimator
     else:

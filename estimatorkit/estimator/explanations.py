@@ -162,23 +162,16 @@ def _check(rows: Mapping[str, Array], background: Mapping[str, Array]) -> None:
             )
 
 
-def score_of(
-    predict: Callable[[Mapping[str, Array]], Mapping[str, Array]],
-    rows: Mapping[str, Array],
-    output: str | None = None,
-) -> Score:
-    """The number that is explained, of a model's predictions.
+def output_of(first: Mapping[str, Array], output: str | None) -> tuple[str, Array]:
+    """The key of the predictions that are explained, and the place of each row's number.
 
     Args:
-        predict: predictions by key of features by key.
-        rows: the rows to explain.
-        output: a key of the predictions. By default `predictions`, or `probabilities`: of class
-            1 of two classes, and of more of the class that is predicted for the row.
+        first: the predictions of the rows to explain.
+        output: see `score_of`.
 
     Raises:
-        ValueError: the predictions have no such key, or several numbers for a row.
+        ValueError: see `score_of`.
     """
-    first = predict(rows)
     key = output or next((each for each in _OUTPUTS if each in first), "")
     if key not in first:
         raise value_error(
@@ -199,6 +192,26 @@ def score_of(
             expected="one number, or classes",
             received=f"{key} of shape {first[key].shape}",
         )
+    return key, chosen
+
+
+def score_of(
+    predict: Callable[[Mapping[str, Array]], Mapping[str, Array]],
+    rows: Mapping[str, Array],
+    output: str | None = None,
+) -> Score:
+    """The number that is explained, of a model's predictions.
+
+    Args:
+        predict: predictions by key of features by key.
+        rows: the rows to explain.
+        output: a key of the predictions. By default `predictions`, or `probabilities`: of class
+            1 of two classes, and of more of the class that is predicted for the row.
+
+    Raises:
+        ValueError: the predictions have no such key, or several numbers for a row.
+    """
+    key, chosen = output_of(predict(rows), output)
 
     def score(features: Mapping[str, Array], numbers: Array) -> Array:
         values = predict(features)[key]
@@ -300,6 +313,7 @@ __all__ = [
     "background_json",
     "explained",
     "of_request",
+    "output_of",
     "read_background",
     "score_of",
 ]

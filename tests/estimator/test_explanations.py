@@ -79,6 +79,7 @@ def test_probabilities_of_the_class_that_is_predicted() -> None:
     np.testing.assert_allclose(found.contributions["a"], [-0.3, 0.6])
 
 
+@pytest.mark.slow
 def test_linear_models_have_the_contributions_of_their_weights(tmp_path: Path) -> None:
     rows, background = table(20, 5), table(16, 6)
     word = tf.feature_column.categorical_column_with_vocabulary_list("word", ["x", "y"])
@@ -123,3 +124,85 @@ def test_background_rows_are_kept_as_json(tmp_path: Path) -> None:
     found = explanations.read_background(tmp_path)
     for key, column in rows.items():
         np.testing.assert_array_equal(found[key], column)
+
+
+# -- integrated gradients
+
+
+def trained(kind: str, folder: Path) -> Any:
+    """A small trained model of the columns of `table`."""
+    rows = table(64, 7)
+    numbers = [tf.feature_column.numeric_column(key) for key in "abc"]
+    word = tf.feature_column.categorical_column_with_vocabulary_list("word", ["x", "y"])
+    make = {
+        "DNNRegressor": lambda: tf.estimator.DNNRegressor(
+            [8], [*numbers, tf.feature_column.indicator_column(word)], str(folder)
+        ),
+        "LinearClassifier": lambda: tf.estimator.LinearClassifier([*numbers, word], str(folder)),
+        "DNNLinearCombinedClassifier": lambda: tf.estimator.DNNLinearCombinedClassifier(
+            str(folder),
+            linear_feature_columns=[word],
+            dnn_feature_columns=numbers,
+            dnn_hidden_units=[8],
+        ),
+        "TabularClassifier": lambda: tf.estimator.TabularClassifier(
+            [*numbers, word], str(folder), hidden_units=[8], members=2, train_steps=20
+        ),
+    }[kind]
+    values = product(rows).astype(np.float32)
+    labels = values if kind.endswith("Regressor") else (values > 1).astype(np.int64)
+    dataset = tf.data.Dataset.from_tensors((rows, labels)).repeat(20)
+    return make().train(lambda: dataset)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind",
+    ["DNNRegressor", "LinearClassifier", "DNNLinearCombinedClassifier", "TabularClassifier"],
+)
+def test_integrated_gradients_add_up(kind: str, tmp_path: Path) -> None:
+    model, rows, background = trained(kind, tmp_path), table(3, 1), table(2, 2)
+    found = tf.inspection.explain(model, rows, background, method="integrated_gradients")
+    assert set(found) == {"baseline", *rows}
+    predictions = predict_table(model, rows)
+    expected = predictions.get("predictions", predictions.get("probabilities"))[:, -1]
+    np.testing.assert_allclose(found.sum(axis=1), expected, atol=1e-4)
+    moved = np.abs(found.drop(columns="baseline")).to_numpy().max()
+    assert moved > 1e-3
+    shapley = tf.inspection.explain(model, rows, background)
+    assert np.abs(found - shapley).to_numpy().max() < 0.35 * moved  # another measure of the same
+
+
+@pytest.mark.slow
+def test_integrated_gradients_of_linear_logits_are_exact(tmp_path: Path) -> None:
+    model, rows, background = trained("LinearClassifier", tmp_path), table(4, 1), table(2, 2)
+    found = tf.inspection.explain(model, rows, background, "logits", method="integrated_gradients")
+    weights = tf.inspection.linear_weights(model).set_index("column")["weight"]
+    for key in "abc":
+        expected = weights[key] * (rows[key] - background[key].mean())
+        np.testing.assert_allclose(found[key], expected, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_what_has_no_gradients(tmp_path: Path) -> None:
+    rows = table(16, 1)
+    model = trained("DNNRegressor", tmp_path)
+    gaps = {**rows, "a": np.full(16, np.nan, np.float32)}
+    with pytest.raises(ValueError, match="'a' has missing values"):
+        tf.inspection.explain(model, gaps, rows, method="integrated_gradients")
+    with pytest.raises(ValueError, match="are of an estimator"):
+        tf.inspection.explain(model.as_predictor(), rows, rows, method="integrated_gradients")
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        tf.train.get_or_create_global_step()
+        sums = features["a"][:, None] + features["b"][:, None]
+        step = tf.train.get_global_step().assign_add(1)
+        loss = tf.reduce_mean(sums)
+        return tf.estimator.EstimatorSpec(mode, {"predictions": sums}, loss, step)
+
+    other = tf.estimator.Estimator(model_fn, str(tmp_path / "other"))
+    other.train(lambda: tf.data.Dataset.from_tensors((rows, rows["c"])))
+    with pytest.raises(ValueError, match="no function of the tensors of feature columns"):
+        tf.inspection.explain(other, rows, rows, method="integrated_gradients")
+    found = tf.inspection.explain(other, rows, rows)
+    np.testing.assert_allclose(found["a"], rows["a"] - rows["a"].mean(), atol=1e-5)
