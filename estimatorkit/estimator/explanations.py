@@ -233,13 +233,17 @@ def background_json(rows: Mapping[str, Array]) -> str:
     return json.dumps({key: texts(column.tolist()) for key, column in rows.items()})
 
 
-def read_background(export: Path) -> dict[str, Array]:
-    """The background rows of an exported model, by input.
+def background_of_export(directory: Path) -> Path:
+    """The file of an exported model's background rows."""
+    return directory / EXTRA_ASSETS_DIRECTORY / BACKGROUND_FILE
+
+
+def read_background(path: Path) -> dict[str, Array]:
+    """The background rows in a file, by input.
 
     Raises:
-        ValueError: it has none, or the file is damaged.
+        ValueError: there is no such file, or it is damaged.
     """
-    path = export / EXTRA_ASSETS_DIRECTORY / BACKGROUND_FILE
     try:
         content = read_plain(path)
         if len(content) > _MAX_BYTES:
@@ -250,10 +254,10 @@ def read_background(export: Path) -> dict[str, Array]:
         return found
     except (FileNotFoundError, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise value_error(
-            f"{export}: explanations need background rows",
-            expected=f"{BACKGROUND_FILE} in {EXTRA_ASSETS_DIRECTORY}, as experiments export it",
+            f"{path}: explanations need background rows",
+            expected="the file that a training of an experiment writes",
             received=str(error),
-            hint="export the model again, or explain it by tf.inspection.explain",
+            hint="tf.inspection.explain takes other rows",
         ) from error
 
 
@@ -291,7 +295,7 @@ def of_request(predictor: Predictor, inputs: Mapping[str, Any]) -> list[dict[str
             received=f"{count}",
         )
     name = "predict" if "predict" in predictor.signatures else None
-    background = {key: _column(each) for key, each in read_background(predictor.directory).items()}
+    background = read_background(background_of_export(predictor.directory))
     score = score_of(lambda features: predictor(features, name), rows)
     found = explained(score, rows, background)
     return [
@@ -311,6 +315,7 @@ __all__ = [
     "Explanation",
     "Score",
     "background_json",
+    "background_of_export",
     "explained",
     "of_request",
     "output_of",

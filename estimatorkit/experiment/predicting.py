@@ -23,7 +23,11 @@ from numpy.typing import NDArray
 
 import estimatorkit as ek
 from estimatorkit.estimator import explanations
-from estimatorkit.estimator.explanations import read_background
+from estimatorkit.estimator.explanations import (
+    BACKGROUND_FILE,
+    background_of_export,
+    read_background,
+)
 from estimatorkit.estimator.serving.exported_files import SIGNATURE
 from estimatorkit.experiment import build, examples, inferred, tables
 from estimatorkit.experiment.columns import Read
@@ -128,7 +132,7 @@ def of_experiment(experiment: Experiment) -> Model:
         lambda table, origin: examples.features_of(experiment, table, origin, weighted=False),
         outputs,
         lambda outputs, table, origin: _columns(outputs, names, table, origin),
-        functools.cache(lambda: examples.background_rows(experiment)),
+        functools.cache(lambda: read_background(Path(experiment.model_dir) / BACKGROUND_FILE)),
     )
 
 
@@ -193,7 +197,7 @@ def of_export(directory: Path) -> Model:
         read,
         lambda fed: predictor.answers(fed, [signature])[0],
         columns,
-        functools.cache(lambda: read_background(directory)),
+        functools.cache(lambda: read_background(background_of_export(directory))),
     )
 
 

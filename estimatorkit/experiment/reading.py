@@ -25,16 +25,20 @@ from estimatorkit.train.saving.saved_model_constants import EXTRA_ASSETS_DIRECTO
 FILE = "reader.json"
 
 
-def assets_extra(experiment: Experiment) -> dict[str, str]:
-    """The further files of an export: writes the settings, and rows for explanations, into
-    `model_dir`.
-
-    Data that are no CSV or Parquet files have no settings.
-    """
+def keep_background(experiment: Experiment) -> None:
+    """Writes some training rows into `model_dir`, for explanations and exports."""
     path = Path(experiment.model_dir) / BACKGROUND_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     write_durably(path, background_json(background_rows(experiment)).encode())
-    found = {BACKGROUND_FILE: str(path)}
+
+
+def assets_extra(experiment: Experiment) -> dict[str, str]:
+    """The further files of an export: writes the settings into `model_dir`.
+
+    Data that are no CSV or Parquet files have none; of a training, there are background rows.
+    """
+    background = Path(experiment.model_dir) / BACKGROUND_FILE
+    found = {BACKGROUND_FILE: str(background)} if background.is_file() else {}
     source = experiment.data.as_read(experiment.data.train)
     kind = _kind(source)
     if kind is None:
@@ -46,6 +50,7 @@ def assets_extra(experiment: Experiment) -> dict[str, str]:
         "without": [*(experiment.data.label or ()), *experiment.negatives],
     }
     path = Path(experiment.model_dir) / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_durably(path, (json.dumps(kept, indent=2) + "\n").encode())
     return {**found, FILE: str(path)}
 
@@ -97,4 +102,4 @@ def _read(kept: Path, path: Path) -> tuple[Any, tuple[str, ...]]:
         ) from error
 
 
-__all__ = ["assets_extra", "source_for"]
+__all__ = ["assets_extra", "keep_background", "source_for"]

@@ -24,6 +24,7 @@ from estimatorkit.experiment import (
     inferred,
     inputs,
     predicting,
+    reading,
     scores,
     tables,
 )
@@ -93,6 +94,7 @@ def train(
         return dataset.repeat().batch(settings.batch_size)
 
     rows = trained.count()
+    reading.keep_background(experiment)
     exporters = build.exporters(experiment)
     selection = experiment.selection
     selected = (selection and selection.evaluation) or MAIN

@@ -108,7 +108,7 @@ def test_what_cannot_be_explained(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="several numbers are predicted"):
         score_of(lambda features: {"predictions": np.zeros((3, 2))}, rows)
     with pytest.raises(ValueError, match="need background rows"):
-        explanations.read_background(tmp_path)
+        explanations.read_background(tmp_path / "none.json")
 
 
 def test_background_rows_are_kept_as_json(tmp_path: Path) -> None:
@@ -118,10 +118,9 @@ def test_background_rows_are_kept_as_json(tmp_path: Path) -> None:
         "ids": np.arange(6).reshape(3, 2),
     }
     rows["word"][0] = b"\xff\xe9"
-    folder = tmp_path / "assets.extra"
-    folder.mkdir()
-    (folder / explanations.BACKGROUND_FILE).write_text(explanations.background_json(rows))
-    found = explanations.read_background(tmp_path)
+    path = tmp_path / explanations.BACKGROUND_FILE
+    path.write_text(explanations.background_json(rows))
+    found = explanations.read_background(path)
     for key, column in rows.items():
         np.testing.assert_array_equal(found[key], column)
 

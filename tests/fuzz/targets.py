@@ -829,7 +829,7 @@ def examples_request(data: bytes, _: Path) -> None:
 
 @target("json", lambda: [background_json(_BACKGROUND).encode()], (ValueError, OpError))
 def background(data: bytes, folder: Path) -> None:
-    read_background(written(folder, {f"assets.extra/{BACKGROUND_FILE}": data}))
+    read_background(written(folder, {BACKGROUND_FILE: data}) / BACKGROUND_FILE)
 
 
 _BACKGROUND = {"x": np.array([1.5, np.nan]), "w": np.array([b"a", b"\xff"], object)}
