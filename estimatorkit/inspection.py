@@ -2,7 +2,8 @@
 
 `permutation_importance` asks how much worse a model gets when a feature's values are shuffled among
 the rows; `linear_weights` lists the weights of linear models, and of the linear part of wide and
-deep ones, with readable names. `predict_table` predicts a table. (TensorFlow has no such module.)
+deep ones, with readable names; `explain` says what each feature adds to the prediction of a row.
+`predict_table` predicts a table. (TensorFlow has no such module.)
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,10 @@ from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.data.readers.frames import as_columns
 from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.explanations import explained, score_of
+from estimatorkit.estimator.integrated_gradients import integrated_gradients
 from estimatorkit.estimator.prediction import LivePredictor
+from estimatorkit.estimator.serving.predictor import Predictor
 from estimatorkit.layers.feature_column import CategoricalColumn
 from estimatorkit.layers.feature_column.categorical import IdentityColumn
 from estimatorkit.layers.feature_column.crossed import CrossedColumn
@@ -37,7 +41,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __dir__ = listing(__name__)
-__all__ = ["METRICS", "label_ids", "linear_weights", "permutation_importance", "predict_table"]
+__all__ = [
+    "METRICS",
+    "explain",
+    "label_ids",
+    "linear_weights",
+    "permutation_importance",
+    "predict_table",
+]
 
 _ROWS = 8192
 """Rows of a call, about; all calls have the same shape, so that there is one compilation."""
@@ -333,6 +344,77 @@ def _score(
             hint=did_you_mean(name, METRICS),
         )
     return METRICS[name]
+
+
+# -- rows
+
+
+def explain(
+    estimator: Model | Predictor,
+    features: Any,
+    background: Any,
+    output: str | None = None,
+    method: Literal["permutation", "integrated_gradients"] = "permutation",
+    seed: int = 0,
+    checkpoint_path: str | None = None,
+) -> pd.DataFrame:
+    """What each feature adds to the predictions of rows: Shapley values, or integrated gradients.
+
+    A feature's Shapley value is the mean change of the prediction when the feature takes the row's
+    value in place of a background row's, over random orders of the features and their reverses
+    (Castro et al. 2009; Mitchell et al. 2022): of every model, from predictions alone. Rows cost
+    about 2 * background rows * features predictions each. Integrated gradients (Sundararajan et al.
+    2017) are those of a network along the lines from the background rows, by the columns' tensors:
+    without randomness, and words are their embeddings. Contributions and baseline sum to the
+    prediction, and of a linear model they are w (x - mean of the background), with both methods.
+
+    Args:
+        estimator: a trained classifier or regressor, its `as_predictor()`, or an exported model
+            (`load_predictor`).
+        features: the rows to explain: arrays by key, `(rows, ...)`, or a DataFrame.
+        background: what features are when they are unknown: some 32 training rows, for example; or
+            one row that the others are compared with.
+        output: the key of the prediction to explain. By default the number that a regressor
+            predicts, or a probability: of class 1 of two classes, of more of the one that is
+            predicted for the row.
+        method: 'permutation', or 'integrated_gradients' of an `Estimator` that is a network or a
+            linear model, and of rows without missing numbers; contributions are then those of
+            columns: under the key that one reads, or the name of a cross.
+        seed: the seed of the orders.
+        checkpoint_path: the checkpoint; the newest by default.
+
+    Returns:
+        One row per row: `baseline`, the mean prediction of the background, and a contribution for
+        each feature. The sum of a row is its prediction.
+
+    Raises:
+        ValueError: an argument is invalid, or several numbers are predicted for a row.
+    """
+    import pandas as pd
+
+    rows, _ = _opened(features)
+    others, _ = _opened(background)
+    if method == "integrated_gradients":
+        if not isinstance(estimator, Estimator):
+            raise value_error(
+                "integrated gradients are of an estimator",
+                expected="an Estimator",
+                received=type(estimator).__name__,
+                hint="method='permutation' explains every model",
+            )
+        found = integrated_gradients(estimator, rows, others, output, checkpoint_path)
+        return pd.DataFrame({"baseline": found.baseline, **found.contributions})
+    if isinstance(estimator, Predictor):
+        predict: Callable[[Any], Any] = estimator
+    else:
+        live = (
+            estimator.as_predictor(checkpoint_path)
+            if isinstance(estimator, Estimator)
+            else estimator
+        )
+        predict = live.batch
+    found = explained(score_of(predict, rows, output), rows, others, seed)
+    return pd.DataFrame({"baseline": found.baseline, **found.contributions})
 
 
 # -- linear weights

@@ -1,3 +1,11 @@
+# %% explain
+table = {"size": np.float32([1.0, 2.0, 4.0]), "age": np.float32([3.0, 3.0, 9.0])}
+dataset = tf.data.Dataset.from_tensors((table, [1.0, 2.0, 4.0]))
+columns = [tf.feature_column.numeric_column(key) for key in table]
+model = tf.estimator.LinearRegressor(columns).train(lambda: dataset.repeat(200))
+found = tf.inspection.explain(model, table, background=table)
+found.sum(axis=1) - tf.inspection.predict_table(model, table)["predictions"][:, 0]
+
 # %% label_ids
 predictions = {"all_classes": np.array([[b"cat", b"dog"]] * 3)}
 tf.inspection.label_ids(np.array(["dog", "cat", "dog"]), predictions)

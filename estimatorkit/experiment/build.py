@@ -398,8 +398,11 @@ def hooks(experiment: Experiment) -> list[Any]:
         return found  # there is one evaluation
     stopping: EarlyStopping | None = experiment.train.early_stopping
     selection = experiment.selection
+    by = None if selection is None else selection.evaluation
     if stopping is not None:
-        found.append(ek.estimator.EarlyStopping(**dict(stopping)))
+        given = dict(stopping) | {"evaluation": stopping.evaluation or by}
+        found.append(ek.estimator.EarlyStopping(**given))
     elif selection is not None:
-        found.append(ek.estimator.EarlyStopping(selection.metric, selection.mode, patience=None))
+        metric, mode = selection.metric, selection.mode
+        found.append(ek.estimator.EarlyStopping(metric, mode, patience=None, evaluation=by))
     return found

@@ -357,8 +357,13 @@ def evaluate(invocation: Invocation) -> None:
     help="Write the predictions to this CSV or Parquet file instead of printing a table.",
 )
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Keep a column of the input, too.")
+@click.option("--explain", is_flag=True, help="Say what each column adds to each prediction.")
 def predict(
-    invocation: Invocation, source: Path, output: Path | None, keep: tuple[str, ...]
+    invocation: Invocation,
+    source: Path,
+    output: Path | None,
+    keep: tuple[str, ...],
+    explain: bool,
 ) -> None:
     """Predict for the examples in a file.
 
@@ -385,12 +390,14 @@ def predict(
         for table in tables.read_chunks(origin):
             tables.require(table, keep, str(source), lambda table: table)
             kept = {name: table[name] for name in keep}
-            found = kept | model(table, str(source))
+            found = kept | (model.explained if explain else model)(table, str(source))
             unused = () if export is not None else examples.unused_columns(experiment, table)
             if unused and not done:
                 click.echo(f"note: {source}: columns not used: {', '.join(unused)}", err=True)
             if writer is None:
-                click.echo("\n".join(report.table_lines(found, done + 1)))
+                lines = report.table_lines(predicting.without_explanation(found), done + 1)
+                lines += report.explanation_lines(found, table, done + 1) if explain else []
+                click.echo("\n".join(lines))
             elif not done:
                 closing.enter_context(writer)
             if writer is not None:
@@ -488,7 +495,7 @@ def report_(
 
 def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     """Announces the training and runs it; `choice`: see `earlier_run.reconcile`."""
-    from estimatorkit.experiment import earlier_run, runner, tables
+    from estimatorkit.experiment import earlier_run, folds, tables
 
     kept = earlier_run.reconcile(experiment, choice or "ask")
     if kept is not None:
@@ -503,7 +510,7 @@ def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     source = tables.source_name(experiment.data.train)
     click.echo(f"Training {experiment.name} on {source}: {length}")
     try:
-        return runner.train(experiment, _tell)
+        return folds.train(experiment, _tell)
     except KeyboardInterrupt as error:
         raise KeyboardInterrupt(_next_time(experiment, choice)) from error
 
@@ -513,6 +520,8 @@ def _next_time(experiment: Experiment, choice: Choice | None) -> str:
     from estimatorkit.storage.checkpoint import latest_checkpoint
 
     saved = latest_checkpoint(experiment.model_dir)
+    if saved is None and experiment.evaluate.folds is not None:
+        return "The same command goes on with the folds that are left."
     if saved is None or experiment.estimator.reads_once:
         return "The same command begins again."
     without = " without --restart" if choice == "restart" else ""
@@ -534,9 +543,13 @@ def show_metrics(
     """Prints metrics and the threshold; after training, also how the checkpoint was chosen, and a
     baseline's scores.
     """
-    from estimatorkit.experiment import report, tables, thresholds
+    from estimatorkit.experiment import folds, report, tables, thresholds
 
     threshold = thresholds.kept(experiment) if trained is None else trained.threshold
+    validated = folds.read(experiment.model_dir) if experiment.evaluate.folds else None
+    if validated is not None:
+        click.echo("Cross-validation, mean ± standard deviation (of each fold):")
+        click.echo("\n".join(validated.lines()))
     stopping, selection = experiment.train.early_stopping, experiment.selection
     judge = selection.metric if selection else stopping.metric if stopping else None
     for name, values in metrics.items():
@@ -558,10 +571,15 @@ def _chosen_by(experiment: Experiment, name: str, trained: Trained) -> str:
     from estimatorkit.experiment.estimators import Ensemble
 
     selection, kind = experiment.selection, experiment.estimator
-    if selection is None:
+    if not experiment.data.measures_apart:
+        return ", on which the model was trained"
+    if selection is None or experiment.evaluate.folds is not None:
         return ""
     if not kind.reads_once:
-        return f" at the best {selection.metric} (the training ended at step {trained.last_step})"
+        end = f"the training ended at step {trained.last_step}"
+        if selection.evaluation is None or name == selection.evaluation:
+            return f" at the best {selection.metric} ({end})"
+        return f", which did not choose the checkpoint ({end})"
     chose = isinstance(kind, Ensemble) and name == (selection.evaluation or tables.MAIN)
     return " (by these rows, epochs and weights of the members were chosen)" if chose else ""
 

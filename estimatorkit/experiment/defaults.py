@@ -34,8 +34,7 @@ estimator.max_depth: {choice: [4, 6, 8]}
 estimator.learning_rate: {log_uniform: [0.03, 0.2]}
 estimator.min_examples: {choice: [5, 20, 50]}"""
 _SEARCHED_MEMBERS = """\
-estimator.members: {choice: [[network, trees, linear], [network, trees], [trees, linear]]}
-seed: {choice: [1, 2, 3]}"""
+estimator.members: {choice: [[network, trees, linear], [network, trees], [trees, linear]]}"""
 _SEARCHED_IN_LINEAR = """\
 train.batch_size: {choice: [64, 256, 1024]}
 train.epochs: {choice: [5, 20, 80]}"""

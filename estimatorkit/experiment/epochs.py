@@ -20,7 +20,7 @@ from estimatorkit.experiment.schema import Experiment
 from estimatorkit.premade.member_hook import MemberEpoch, MemberHook
 from estimatorkit.train.hooks.hooks import FinishedSteps
 
-_SHOWN = ("accuracy", "auc", "rmse", "r2")
+SHOWN = ("accuracy", "auc", "rmse", "r2")
 """Metrics that are shown beside the loss and the one that selects the best checkpoint."""
 
 
@@ -44,7 +44,7 @@ class EpochLines(EvaluationHook, MemberHook):
         self._by_epoch = experiment.evaluate.rhythm[1] == "epoch"
         selection = experiment.selection
         selected = () if selection is None else (selection.metric,)
-        self._metrics = dict.fromkeys(["loss", *selected, *_SHOWN])
+        self._metrics = dict.fromkeys(["loss", *selected, *SHOWN])
         self._last_step = last_step
         self._epochs = experiment.train.epochs or last_step * self._batch_size / rows
         self._tell = tell

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.errors import other_form
 from estimatorkit.data.cell_formats import as_cells
 from estimatorkit.data.list_cells import as_bytes, filler
+from estimatorkit.estimator.explanations import BACKGROUND
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.date_parts import ISO_DATE as _ISO_DATE, NUMBERS
 from estimatorkit.experiment.document import suggestion
@@ -403,6 +404,14 @@ def example_rows(experiment: Experiment, count: int = 3) -> dict[str, NDArray[An
         if column.dtype.kind == "f":
             whole &= np.isfinite(column.reshape(len(whole), -1)).all(1)
     return {key: column[whole][:count] for key, column in features.items() if whole.any()}
+
+
+def background_rows(experiment: Experiment) -> dict[str, NDArray[Any]]:
+    """The features of some training rows, that stand for unknown values in explanations."""
+    table = training_table(experiment)
+    random = np.random.default_rng(experiment.data.holdout_seed)
+    chosen = random.permutation(row_count(table))[:BACKGROUND]
+    return features_of(experiment, table.take(chosen), "", weighted=False)
 
 
 def class_names(experiment: Experiment) -> tuple[str, ...]:

@@ -4,10 +4,15 @@ The columns are `prediction` and, of a classifier, `probability` (of that class)
 `probability_<class>`; of a regressor with several outputs `prediction_0`, `prediction_1`, ...; of
 several labels `prediction_<head>`, the probability of 1, in the order of names; of a `TwoTower` the
 score of the pair, or the best items of an export with `top_k`: `item_1`, `score_1`, `item_2`, ...
+
+Explained predictions have also `baseline` and `contribution_<column>`, for each column of the data
+(see `explanations`); they add up to the number that is predicted, to the probability of class 1 of
+two classes, and of more to that of the class that is predicted.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
+from estimatorkit.estimator import explanations
+from estimatorkit.estimator.explanations import (
+    BACKGROUND_FILE,
+    background_of_export,
+    read_background,
+)
 from estimatorkit.estimator.serving.exported_files import SIGNATURE
 from estimatorkit.experiment import build, examples, inferred, tables, thresholds
 from estimatorkit.experiment.columns import Read
@@ -26,8 +37,38 @@ from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table
 
 Columns = dict[str, NDArray[Any]]
-Model = Callable[[Table, str], Columns]
-"""Takes a table and its name for messages."""
+Inputs = Mapping[str, NDArray[Any]]
+BASELINE, CONTRIBUTION = "baseline", "contribution_"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model as a function of tables.
+
+    Attributes:
+        read: the model's inputs, of a table and its name for messages.
+        outputs: the predictions of inputs, by key.
+        columns: predictions as columns, of the predictions, the table and its name.
+        background: inputs of rows that stand for unknown values in explanations.
+    """
+
+    read: Callable[[Table, str], Inputs]
+    outputs: Callable[[Inputs], Mapping[str, Any]]
+    columns: Callable[[Mapping[str, Any], Table, str], Columns]
+    background: Callable[[], Inputs]
+
+    def __call__(self, table: Table, origin: str) -> Columns:
+        """The predictions of a table, whose name in messages is `origin`."""
+        return self.columns(self.outputs(self.read(table, origin)), table, origin)
+
+    def explained(self, table: Table, origin: str) -> Columns:
+        """The predictions, and what each column of the table adds to them."""
+        inputs = self.read(table, origin)
+        found = explanations.explained(
+            explanations.score_of(self.outputs, inputs), inputs, self.background()
+        )
+        added = {f"{CONTRIBUTION}{key}": each for key, each in found.contributions.items()}
+        return self(table, origin) | {BASELINE: found.baseline} | added
 
 
 @dataclass(frozen=True)
@@ -42,6 +83,15 @@ class Prediction:
 
     value: str | tuple[float, ...]
     probabilities: Mapping[str, float]
+
+
+def without_explanation(columns: Columns) -> Columns:
+    """The columns but for those of an explanation."""
+    return {
+        name: column
+        for name, column in columns.items()
+        if name != BASELINE and not name.startswith(CONTRIBUTION)
+    }
 
 
 def by_row(columns: Columns, names: Sequence[str]) -> list[Prediction]:
@@ -67,8 +117,7 @@ def of_experiment(experiment: Experiment) -> Model:
     names = examples.class_names(experiment)
     found: list[Any] = []
 
-    def predict(table: Table, origin: str) -> Columns:
-        read = examples.features_of(experiment, table, origin, weighted=False)
+    def outputs(read: Inputs) -> Mapping[str, Any]:
         features = preprocessed(experiment, read)
         (estimator,) = found or (trained(experiment),)
         found[:] = [estimator]
@@ -77,10 +126,14 @@ def of_experiment(experiment: Experiment) -> Model:
             rows = ek.data.Dataset.from_tensor_slices(features)
             return rows.batch(experiment.predict.batch_size)
 
-        batches = list(estimator.predict(input_fn, yield_single_examples=False))
-        return _columns(_joined(batches), names, table, origin)
+        return _joined(list(estimator.predict(input_fn, yield_single_examples=False)))
 
-    return predict
+    return Model(
+        lambda table, origin: examples.features_of(experiment, table, origin, weighted=False),
+        outputs,
+        lambda outputs, table, origin: _columns(outputs, names, table, origin),
+        functools.cache(lambda: read_background(Path(experiment.model_dir) / BACKGROUND_FILE)),
+    )
 
 
 def trained(experiment: Experiment) -> Any:
@@ -128,18 +181,25 @@ def of_export(directory: Path) -> Model:
             expected="an export with inputs: features",
         )
 
-    def predict(table: Table, origin: str) -> Columns:
+    def read(table: Table, origin: str) -> Inputs:
         tables.require(table, described, origin, lambda table: table)
         fed = {}
         for key, (dtype, _) in described.items():
             missing = None if dtype is ek.string else -1 if dtype.is_integer else np.nan
-            read = Read(key, dtype.name, missing)
-            fed[key] = examples.column_of(table[key], read, origin, table.place)
-        outputs = predictor.answers(fed, [signature])[0]
+            kind = Read(key, dtype.name, missing)
+            fed[key] = examples.column_of(table[key], kind, origin, table.place)
+        return fed
+
+    def columns(outputs: Mapping[str, Any], table: Table, origin: str) -> Columns:
         names = [examples.text(each) for each in outputs.get("all_classes", [[]])[0]]
         return _columns(outputs, names, table, origin)
 
-    return predict
+    return Model(
+        read,
+        lambda fed: predictor.answers(fed, [signature])[0],
+        columns,
+        functools.cache(lambda: read_background(background_of_export(directory))),
+    )
 
 
 def _joined(batches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

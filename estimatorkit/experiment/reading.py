@@ -14,8 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 
 import estimatorkit as ek
+from estimatorkit.estimator.explanations import BACKGROUND_FILE, background_json
 from estimatorkit.experiment import sniffing, sources, tables
 from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.examples import background_rows
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.train.saving.saved_model_constants import EXTRA_ASSETS_DIRECTORY
@@ -23,15 +25,24 @@ from estimatorkit.train.saving.saved_model_constants import EXTRA_ASSETS_DIRECTO
 FILE = "reader.json"
 
 
+def keep_background(experiment: Experiment) -> None:
+    """Writes some training rows into `model_dir`, for explanations and exports."""
+    path = Path(experiment.model_dir) / BACKGROUND_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(path, background_json(background_rows(experiment)).encode())
+
+
 def assets_extra(experiment: Experiment) -> dict[str, str]:
     """The further files of an export: writes the settings into `model_dir`.
 
-    Data that are no CSV or Parquet files have none.
+    Data that are no CSV or Parquet files have none; of a training, there are background rows.
     """
+    background = Path(experiment.model_dir) / BACKGROUND_FILE
+    found = {BACKGROUND_FILE: str(background)} if background.is_file() else {}
     source = experiment.data.as_read(experiment.data.train)
     kind = _kind(source)
     if kind is None:
-        return {}
+        return found
     settings = source.model_dump(mode="json", exclude={kind, "rows"}, exclude_defaults=True)
     kept = {
         "kind": kind,
@@ -41,7 +52,7 @@ def assets_extra(experiment: Experiment) -> dict[str, str]:
     path = Path(experiment.model_dir) / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     write_durably(path, (json.dumps(kept, indent=2) + "\n").encode())
-    return {FILE: str(path)}
+    return {**found, FILE: str(path)}
 
 
 def _kind(source: Any) -> str | None:
@@ -91,4 +102,4 @@ def _read(kept: Path, path: Path) -> tuple[Any, tuple[str, ...]]:
         ) from error
 
 
-__all__ = ["assets_extra", "source_for"]
+__all__ = ["assets_extra", "keep_background", "source_for"]

@@ -8,10 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.experiment.errors import DataError
-from estimatorkit.experiment.predicting import Columns, Prediction
+from estimatorkit.experiment.predicting import BASELINE, CONTRIBUTION, Columns, Prediction
 from estimatorkit.storage.atomic_files import os_errors, plain, temporary_beside
 
 INTEGERS = ("global_step",)
@@ -31,6 +32,9 @@ def metrics_lines(metrics: Mapping[str, float]) -> list[str]:
         for name in order
     ]
 
+
+_MOST_CONTRIBUTIONS = 8
+"""Columns of an explanation that are printed."""
 
 _LOWER_IS_BETTER = ("rmse", "mae")
 
@@ -106,7 +110,44 @@ def _cell(name: str, value: Any) -> str:
         return value.decode("utf-8", "replace")
     if isinstance(value, str):
         return value
+    if np.ndim(value):
+        return ", ".join(_cell("", each) for each in value if each not in (b"", ""))
     return f"{value:.1%}" if name == "probability" else number(float(value))
+
+
+def explanation_lines(predictions: Columns, table: Columns, first: int = 1) -> list[str]:
+    """For each example its baseline and the columns that add most to it, with their values.
+
+    Args:
+        predictions: columns with explanations (see `predicting`).
+        table: the columns of the data.
+        first: the index of the first example.
+    """
+    keys = [name for name in predictions if name.startswith(CONTRIBUTION)]
+    lines = []
+    for row, baseline in enumerate(predictions[BASELINE]):
+        added = {name: float(predictions[name][row]) for name in keys}
+        order = sorted(keys, key=lambda name: -abs(added[name]))
+        total = number(float(baseline) + sum(added.values()))
+        shown = f"{_explained(predictions, row)} {total} = baseline {number(float(baseline))}, and"
+        lines += ["", f"example {first + row}: {shown}"]
+        for name in order[:_MOST_CONTRIBUTIONS]:
+            key = name.removeprefix(CONTRIBUTION)
+            cell = table[key][row]
+            value = f"{cell:g}" if isinstance(cell, np.number) else _cell(key, cell)
+            lines.append(f"  {added[name]:+.4f}  {key} = {value}")
+        rest = order[_MOST_CONTRIBUTIONS:]
+        if rest:
+            lines.append(f"  {sum(added[name] for name in rest):+.4f}  {len(rest)} more columns")
+    return lines
+
+
+def _explained(predictions: Columns, row: int) -> str:
+    """The number that is explained."""
+    classes = [name for name in predictions if name.startswith("probability_")]
+    if len(classes) == 2:
+        return f"the probability of {classes[1].removeprefix('probability_')},"
+    return f"the probability of {predictions['prediction'][row]}," if classes else "prediction"
 
 
 class PredictionFile:

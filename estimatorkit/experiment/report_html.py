@@ -13,7 +13,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -31,6 +31,8 @@ from estimatorkit.estimator.evaluation.evaluation_records import EVENT_FILES, LI
 from estimatorkit.experiment import (
     build,
     examples,
+    folds,
+    held_out,
     inferred,
     report_plots as plots,
     report_search as searched,
@@ -39,6 +41,7 @@ from estimatorkit.experiment import (
     thresholds,
 )
 from estimatorkit.experiment.date_parts import NUMBERS, PARTS
+from estimatorkit.experiment.epochs import SHOWN
 from estimatorkit.experiment.predicting import of_heads
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.html import html_table
@@ -181,6 +184,7 @@ def write_report(
     own = _curve_section(model_dir, "Learning curves")
     drawn = [each for each in (own, *members) if "<img" in each.content]
     sections[1:1] = drawn or [own]
+    sections[:0] = _fold_sections(model_dir)
     if isinstance(estimator, Estimator) and estimator.latest_checkpoint() is not None:
         sections += _weight_sections(estimator)
     sections += _search_sections(model_dir)
@@ -193,7 +197,7 @@ def write_report(
         f"estimatorkit {__version__}, {time.strftime('%Y-%m-%d %H:%M')}"
     )
     name = title or os.path.basename(os.path.abspath(model_dir))
-    write_durably(Path(path), _page(name, subtitle, sections).encode())
+    write_durably(Path(path), page(name, subtitle, sections).encode())
     return ReportFile(os.fspath(path))
 
 
@@ -228,7 +232,8 @@ def write_experiment_report(
         estimator = thresholds.deciding(experiment, estimator)
     ids = {key for key, each in experiment.derived.items() if each.kind in PARTS.keys() - NUMBERS}
     size = experiment.evaluate.batch_size
-    title = f"{experiment.name}: {origin}"
+    trained_on = "" if data or experiment.data.measures_apart else " (the training rows)"
+    title = f"{experiment.name}: {origin}{trained_on}"
     return write_report(
         estimator,
         lambda: Dataset.from_tensor_slices(arrays).batch(size),
@@ -240,7 +245,14 @@ def write_experiment_report(
     )
 
 
-def _page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    """A page of HTML.
+
+    Args:
+        title: as text.
+        subtitle: as HTML.
+        sections: in order.
+    """
     links = "".join(
         f'<a href="#part{number}">{escape(each.title)}</a>' for number, each in enumerate(sections)
     )
@@ -322,13 +334,61 @@ def read_scalars(folder: str | os.PathLike[str]) -> dict[str, list[tuple[int, fl
     return {name: sorted(points.items()) for name, points in found.items()}
 
 
+def _fold_sections(model_dir: str) -> list[Section]:
+    """The cross-validation of the model's settings."""
+    found = folds.read(model_dir)
+    if found is None:
+        return []
+    means, deviations = found.means, found.deviations
+    rows = [
+        (name, *map(number_text, (means[name], deviations[name], *found.metrics[name])))
+        for name in sorted(found.metrics)
+    ]
+    count = len(next(iter(found.metrics.values()), ()))
+    head = ("metric", "mean", "standard deviation", *(f"fold {each + 1}" for each in range(count)))
+    content = html_table(head, rows, "Each fold measures a model that was trained on the others.")
+    scalars = {
+        f"fold {each}": read_scalars(Path(model_dir) / held_out.FOLDS / str(each) / "eval")
+        for each in range(1, count + 1)
+    }
+    content += curves_by_run(scalars, ("loss", *SHOWN))
+    return [Section("Cross-validation", content)]
+
+
+def curves_by_run(
+    scalars: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
+    metrics: Iterable[str],
+    over: str = "step",
+) -> str:
+    """Curves of several runs, in one plot for each metric, as HTML; '' if there are no curves.
+
+    Args:
+        scalars: (step, value) by run and metric.
+        metrics: those to draw.
+        over: what stands below the plots.
+    """
+    drawn = {}
+    for metric in dict.fromkeys(metrics):
+        found = {run: each[metric] for run, each in scalars.items() if each.get(metric)}
+        if any(len(points) > 1 for points in found.values()):
+            drawn[metric] = {
+                run: ([at for at, _ in points], [value for _, value in points])
+                for run, points in found.items()
+            }
+    if not drawn:
+        return ""
+    return picture(plots.curves(drawn, over), f"By {over} of the training: {', '.join(drawn)}.")
+
+
 def _search_sections(model_dir: str) -> list[Section]:
     """The search for the model's settings."""
-    search = searched.search_of(model_dir)
-    if search is None or search.best() is None:
+    found = searched.search_of(model_dir)
+    if found is None or found[0].best() is None:
         return []
+    search, figures = found
     metric = search.monitor.metric
-    content = picture(searched.history(search), f"Trials by number: {searched.counts(search)}.")
+    content = f"<p>{escape(figures)}</p>" if figures else ""
+    content += picture(searched.history(search), f"Trials by number: {searched.counts(search)}.")
     content += searched.trials_table(search)
     text = f"Completed trials; the darker, the better their {metric}."
     content += picture(searched.coordinates(search), text)
@@ -606,6 +666,8 @@ __all__ = [
     "ReportFile",
     "Section",
     "collect",
+    "number_text",
+    "page",
     "picture",
     "read_scalars",
     "write_experiment_report",

@@ -87,8 +87,8 @@ def png(figure: Figure) -> bytes:
 
 
 @styled
-def curves(plots: Mapping[str, Series]) -> Figure:
-    """Learning curves: the series of each metric over steps."""
+def curves(plots: Mapping[str, Series], over: str = "step") -> Figure:
+    """Learning curves: the series of each metric over steps, or what else `over` says."""
     columns = min(3, len(plots))
     rows = -(-len(plots) // columns)
     figure = new_figure(3.4 * columns if columns > 1 else 6.0, 2.5 * rows)
@@ -100,7 +100,7 @@ def curves(plots: Mapping[str, Series]) -> Figure:
         for name, (steps, values) in series.items():
             mark, color = "o" if len(steps) < 40 else "", colors[name]
             place.plot(steps, values, color=color, marker=mark, markersize=3, label=name, lw=1.3)
-        place.set_xlabel("step")
+        place.set_xlabel(over)
         place.xaxis.set_major_locator(_few_integers())
     if len(names) > 1:  # one for all, beside the curves
         lines = {line.get_label(): line for place in places for line in place.get_lines()}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimatorkit.experiment import document, report_plots as plots
+from estimatorkit.estimator.evaluation.completion import read_completion, recorded_result
+from estimatorkit.experiment import document, report_plots as plots, tables
 from estimatorkit.experiment.report import number
+from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tuning import trials as searches
 from estimatorkit.experiment.tuning.search import Search, Trial
 from estimatorkit.html import html_table
@@ -21,10 +23,18 @@ _MAX_ROWS = 20
 _MIN_FOR_IMPORTANCE = 4
 
 
-def search_of(model_dir: str) -> Search | None:
-    """The search of a model's folder, or the one that the model comes from; None without any."""
+def search_of(model_dir: str) -> tuple[Search, str] | None:
+    """The search of a model's folder, or the one that the model comes from, and a text on its
+    best trial; None without any.
+    """
     found = searches.searched(Path(model_dir))
-    return None if found is None else searches.opened(*found)
+    if found is None:
+        return None
+    folder, experiment = found
+    search, done = searches.opened(folder, experiment), read_completion(str(folder / "best"))
+    results = {} if done is None or done.results is None else done.results
+    metrics = {name: recorded_result(each, "")[0] for name, each in results.items()}
+    return search, ". ".join(two_figures(search, experiment, metrics))
 
 
 def trials_table(search: Search) -> str:
@@ -41,6 +51,30 @@ def trials_table(search: Search) -> str:
         for each in done[:_MAX_ROWS]
     ]
     return html_table(("trial", search.monitor.metric, *search.space), rows)
+
+
+def two_figures(
+    search: Search, experiment: Experiment, metrics: Mapping[str, Mapping[str, float]]
+) -> list[str]:
+    """Lines with the metric that chose the settings, and that of rows which no trial saw.
+
+    Args:
+        search: which has a best trial.
+        experiment: that is searched.
+        metrics: of the model that was trained with the best settings, by evaluation.
+    """
+    best, metric = search.best(), search.monitor.metric
+    if best is None or best.value is None or metric not in metrics.get(tables.MAIN, {}):
+        return []
+    ranking, test = searches.ranking_rows(experiment), tables.evaluation_source(experiment)
+    chose = f"{metric} {number(best.value)} on the selection rows ({ranking}), which chose the"
+    if not experiment.data.measures_apart:
+        return [f"{chose} settings: too good. data.holdout keeps rows that measure the model."]
+    return [
+        f"{chose} settings",
+        f"{metric} {number(metrics[tables.MAIN][metric])} on the test rows ({test}), which no"
+        " trial saw: expect this of new rows",
+    ]
 
 
 def counts(search: Search) -> str:

@@ -24,6 +24,7 @@ from estimatorkit.experiment import (
     inferred,
     inputs,
     predicting,
+    reading,
     scores,
     tables,
     thresholds,
@@ -49,12 +50,14 @@ class Trained:
     Attributes:
         metrics: those of the model, by name of the evaluation set.
         last_step: the global step at which the training ended.
+        epochs: the passes over the training rows until the step of the model.
         baselines: what a model without features scores, by name of the evaluation set.
         threshold: that of the model's classes, if `predict.threshold` asks for one.
     """
 
     metrics: Mapping[str, Metrics]
     last_step: int
+    epochs: float
     baselines: Mapping[str, Metrics]
     threshold: thresholds.Choice | None = None
 
@@ -68,6 +71,7 @@ def train(
     experiment: Experiment,
     tell: Callable[[str], None] = lambda text: None,
     hooks: Sequence[ek.train.SessionRunHook] = (),
+    asked: Experiment | None = None,
 ) -> Trained:
     """Trains, evaluates and exports.
 
@@ -77,11 +81,12 @@ def train(
     Args:
         tell: gets lines to be shown, such as the columns that `infer` chooses.
         hooks: more hooks of the training.
+        asked: the experiment that this one was derived from, for `config.yaml`.
 
     Raises:
         DataError: the data does not fit the experiment.
     """
-    asked, experiment = experiment, inferred.resolve(experiment, tell)
+    asked, experiment = asked or experiment, inferred.resolve(experiment, tell)
     settings = experiment.train
     trained = inputs.training(experiment)
 
@@ -92,6 +97,7 @@ def train(
         return dataset.repeat().batch(settings.batch_size)
 
     rows = trained.count()
+    reading.keep_background(experiment)
     exporters = build.exporters(experiment)
     selection = experiment.selection
     selected = (selection and selection.evaluation) or MAIN
@@ -123,19 +129,24 @@ def train(
         end = min(end, math.ceil(rows / settings.batch_size))
     lines = EpochLines(experiment, rows, end, tell)
     _check_metric(experiment, estimator, input_fns[selected])
-    spec = ek.estimator.TrainSpec(input_fn, end, hooks=[lines, *hooks, *build.hooks(experiment)])
+    hooks = [lines, *hooks, *build.hooks(experiment)]
+    if settings.stop_at is not None:
+        last = math.ceil(rows * settings.stop_at / settings.batch_size)
+        hooks.append(ek.train.StopAtStepHook(last_step=last))
+    spec = ek.estimator.TrainSpec(input_fn, end, hooks=hooks)
     write_description(asked)
     metrics, _ = ek.estimator.train_and_evaluate(estimator, spec, specs)
     done = read_completion(experiment.model_dir)
     numbers = {label: _numbers(each) for label, each in metrics.items()}
     step = int(numbers[MAIN]["global_step"]) if done is None else done.step
+    epochs = numbers[MAIN]["global_step"] * settings.batch_size / rows
     threshold = thresholds.of_model(experiment, estimator, keep=True)
     if threshold is not None:
         decided = ek.estimator.with_threshold(estimator, threshold.threshold)
         for name, input_fn in input_fns.items():
             found = scores.unrecorded(decided, input_fn, experiment.evaluate.steps)
             numbers[name] |= {key: float(found[key]) for key in scores.OF_CLASSES}
-    return Trained(numbers, step, baselines, threshold)
+    return Trained(numbers, step, epochs, baselines, threshold)
 
 
 def _check_metric(experiment: Experiment, estimator: Any, input_fn: Callable[[], Any]) -> None:

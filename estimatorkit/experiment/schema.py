@@ -48,7 +48,7 @@ from estimatorkit.experiment.sections import (
     short,
     wrong,
 )
-from estimatorkit.experiment.sources import Data
+from estimatorkit.experiment.sources import MEASURES, Data
 from estimatorkit.experiment.tuning.space import Dimension
 
 if TYPE_CHECKING:
@@ -155,7 +155,8 @@ class EarlyStopping(Arguments):
     mode: Mode = "auto"
     restore_best: Switch = True
     evaluation: Annotated[
-        Word | None, Field(description="a name of data.also_evaluate; null: of data.evaluate")
+        Word | None,
+        Field(description="a name of data.also_evaluate; null: the main rows, or data.select"),
     ] = None
 
 
@@ -177,6 +178,10 @@ class Train(Model):
     shuffle_buffer: Annotated[
         Count | None, Field(description="examples to shuffle among; null keeps the file's order")
     ] = 1000
+    stop_at: Annotated[
+        Positive | None,
+        Field(description="the epoch to end at already; schedules are those of the whole training"),
+    ] = None
     early_stopping: EarlyStopping | None = None
     class_weights: Annotated[
         Literal["balanced"] | dict[str, Positive] | None,
@@ -232,6 +237,10 @@ class Evaluate(Model):
         AfterValidator(_rhythm),
         Field(description="epoch, 2 epochs, 500 steps or 60 secs; a checkpoint is saved each time"),
     ] = "epoch"
+    folds: Annotated[
+        int | None,
+        Field(strict=True, ge=2, description="cross-validation of so many; see data.part"),
+    ] = None
     training: Annotated[
         Switch, Field(description="the training examples, too: curves of both show overfitting")
     ] = False
@@ -484,6 +493,7 @@ class Experiment(Model):
         self._check_class_weights()
         self._check_names()
         self._check_groups()
+        self._check_folds()
         return self
 
     def _check_columns(self) -> None:
@@ -695,6 +705,22 @@ class Experiment(Model):
                     expected=f"{{type: {each.type}, group: user_id}}",
                 )
 
+    def _check_folds(self) -> None:
+        data, folds = self.data, self.evaluate.folds
+        if folds is None and not data.measures_apart:
+            raise wrong(
+                "gives neither evaluate nor holdout",
+                at=("data",),
+                expected=MEASURES,
+                hint="evaluate: {folds: 5} at the top is cross-validation.",
+            )
+        if folds is not None and data.select is not None:
+            raise wrong(
+                "is given beside evaluate.folds, whose fits keep a fifth of their rows for it",
+                at=("data", "select"),
+                expected="one of them",
+            )
+
     def _check_names(self) -> None:
         stopping, more = self.train.early_stopping, list(self.data.also_evaluate or ())
         if stopping is not None and stopping.evaluation not in (None, *more):
@@ -721,7 +747,8 @@ class Experiment(Model):
                     at=("export", place),
                     expected="a name of its own: each is a folder of model_dir/export",
                 )
-        for taken, source in (("eval", "data.evaluate"), ("train", "data.train")):
+        known = (("eval", "data.evaluate"), ("train", "data.train"), ("select", "data.select"))
+        for taken, source in known:
             if taken in more:
                 raise wrong(
                     f"names one {taken!r}, as {source} is called",
@@ -770,10 +797,11 @@ class Experiment(Model):
     def selection(self) -> Selection | None:
         """How the best checkpoint is chosen; None if the last one is the model."""
         stopping = self.train.early_stopping
+        by = "select" if self.data.select else None
         if stopping is not None and stopping.restore_best:
-            return Selection(stopping.metric, stopping.mode, stopping.evaluation)
+            return Selection(stopping.metric, stopping.mode, stopping.evaluation or by)
         best = next((each for each in self.export if isinstance(each, ExportBest)), None)
-        return None if best is None else Selection(best.metric or "loss", best.mode)
+        return None if best is None else Selection(best.metric or "loss", best.mode, by)
 
     @property
     def tasks(self) -> dict[str, str]:

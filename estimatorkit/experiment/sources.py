@@ -6,7 +6,7 @@ wildcards (`day-*.csv`); lists are allowed.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -18,6 +18,7 @@ from estimatorkit.experiment.sections import (
     FileNames,
     Model,
     Number,
+    OneKey,
     Share,
     Switch,
     Text,
@@ -235,6 +236,28 @@ Source = Annotated[
 ]
 
 
+MEASURES = "evaluate: {csv: test.csv}, or holdout: 0.3 to keep a part of train"
+"""What says which rows measure a model."""
+
+
+class Part(OneKey):
+    """The part of the training rows that measures a model, in place of `evaluate` or `holdout`."""
+
+    example: ClassVar[str] = "{share: 0.2}"
+
+    share: Share | None = None
+    fold: Annotated[
+        tuple[Count, Count] | None,
+        Field(description="[number, folds]: one of so many equal parts, as in cross-validation"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _is_one_of_the_folds(self) -> Self:
+        if self.fold is not None and not self.fold[0] <= self.fold[1] >= 2:
+            raise wrong("is no fold", at=("fold",), expected="[1, 5] to [5, 5] of five")
+        return self
+
+
 class Data(Model):
     """The sources of examples."""
 
@@ -256,6 +279,17 @@ class Data(Model):
         Text | None,
         Field(description="hold out the rows with the latest dates or numbers in this column"),
     ] = None
+    select: Annotated[
+        Share | None,
+        Field(
+            description="the share of the other rows that chooses the best checkpoint, which then"
+            " evaluate or holdout measures: rows that chose nothing"
+        ),
+    ] = None
+    part: Annotated[
+        Part | None,
+        Field(description="measure with a part of the training rows; tune and folds set it"),
+    ] = None
     stream: Annotated[
         Switch, Field(description="read files in chunks, for tables larger than memory")
     ] = False
@@ -276,6 +310,11 @@ class Data(Model):
     class_names: Annotated[
         tuple[Text, ...] | None, Field(description="what to print for class 0, 1, ...")
     ] = None
+
+    @property
+    def measures_apart(self) -> bool:
+        """Whether other rows than those of the training measure the model."""
+        return any(each is not None for each in (self.evaluate, self.holdout, self.part))
 
     def as_read(self, source: Any) -> Any:
         """A source whose columns with a format are read as text, as they are written."""
@@ -315,13 +354,8 @@ class Data(Model):
     def _one_to_measure_with(self) -> Self:
         if self.stream:
             self._check_lists()
-        if (self.evaluate is None) == (self.holdout is None):
-            neither = self.evaluate is None
-            raise wrong(
-                f"gives {'neither' if neither else 'both'} evaluate "
-                f"{'nor' if neither else 'and'} holdout",
-                expected="evaluate: {csv: test.csv}, or holdout: 0.3 to keep a part of train",
-            )
+        if self.evaluate is not None and self.holdout is not None:
+            raise wrong("gives both evaluate and holdout", expected=MEASURES)
         return self
 
     def _check_lists(self) -> None:

@@ -13,6 +13,7 @@ import csv
 import functools
 import glob
 import gzip
+import itertools
 import json
 import lzma
 import os
@@ -38,6 +39,7 @@ from estimatorkit.experiment import lists, sources
 from estimatorkit.experiment.date_parts import ISO_DATE
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.estimators import Classifier
 from estimatorkit.experiment.formats import parsers
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.sections import Model
@@ -518,36 +520,75 @@ READERS: dict[type[Model], Callable[[Any], Table]] = {
 _DATE = re.compile(ISO_DATE)
 
 MAIN = "eval"
+SELECT = "select"
 TRAINING = "train"
 
 
 def training_chunks(experiment: Experiment) -> Iterator[Table]:
     """The training rows: one table, or several that are read one after another if streamed."""
-    return _chunks(experiment, experiment.data.train, 0 if experiment.data.holdout else None)
+    return _chunks(experiment, experiment.data.train, TRAINING)
 
 
 def evaluation_chunks(experiment: Experiment, name: str = MAIN) -> Iterator[Table]:
     """The evaluation rows, as `training_chunks`.
 
     Args:
-        name: 'eval' for `data.evaluate` (or the holdout), 'train' for the training rows, or a name
-            of `data.also_evaluate`.
+        name: 'eval' for `data.evaluate` (or the holdout), 'select' for the rows that choose the
+            best checkpoint, 'train' for the training rows, or a name of `data.also_evaluate`.
     """
-    if name == TRAINING:
-        return training_chunks(experiment)
     source = _evaluation_source(experiment, name)
     if source is not None:
         return _chunks(experiment, source, None)
-    return _chunks(experiment, experiment.data.train, 1)
+    return _chunks(experiment, experiment.data.train, name)
 
 
-def _chunks(experiment: Experiment, source: Any, part: int | None) -> Iterator[Table]:
-    """The rows of a source, or of the first or second part of a split of each chunk."""
+def _chunks(experiment: Experiment, source: Any, name: str | None) -> Iterator[Table]:
+    """The rows of a source, or of a part of each chunk of the training data, by its name."""
     source = experiment.data.as_read(source)
     parts = read_chunks(source) if experiment.data.stream else iter((read_source(source),))
     for table in parts:
         chunk = _with_labels(experiment, table)
-        yield chunk if part is None else _split(experiment, chunk)[part]
+        yield chunk if name is None else _parts(experiment, chunk)[name]
+
+
+def _parts(experiment: Experiment, table: Table) -> dict[str, Table]:
+    """What the training data are split into, by the name of the evaluation."""
+    data, found = experiment.data, dict[str, Table]()
+    rest = table
+    if data.holdout is not None:
+        rest, found[MAIN] = _split(experiment, rest, data.holdout)
+    if data.part is not None:
+        rest, found[MAIN] = (
+            _fold(experiment, rest, data.part.fold)
+            if data.part.fold is not None
+            else _split(experiment, rest, data.part.value)
+        )
+    if data.select is not None:
+        rest, found[SELECT] = _split(experiment, rest, data.select)
+    return {MAIN: rest, **found, TRAINING: rest}  # without others, the training rows measure
+
+
+def _fold(experiment: Experiment, table: Table, fold: tuple[int, int]) -> tuple[Table, Table]:
+    """All rows but those of a fold, and these; each fold has the same share of each class."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    number, folds = fold
+    data, rows = experiment.data, row_count(table)
+    if rows < folds:
+        raise DataError.explained(
+            f"{source_name(data.train)}: there are fewer rows than folds",
+            expected=f"at least {folds}",
+            received=f"{rows} rows",
+        )
+    labels = table.get((data.label or ("",))[0])
+    kinds = np.zeros(rows, np.int64)
+    if isinstance(experiment.estimator, Classifier) and labels is not None:
+        _, kinds, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        kinds = np.where(counts[kinds] < folds, counts.argmax(), kinds)  # too rare for each fold
+    split = StratifiedKFold if kinds.any() else KFold
+    parts = split(folds, shuffle=True, random_state=data.holdout_seed).split(kinds, kinds)
+    others, held = next(itertools.islice(parts, number - 1, None))
+    return table.take(others), table.take(held)
 
 
 def training_table(experiment: Experiment) -> Table:
@@ -566,41 +607,63 @@ def evaluation_table(experiment: Experiment, name: str = MAIN) -> tuple[Table, s
 
 def evaluation_source(experiment: Experiment, name: str = MAIN) -> str:
     """The name of the evaluation rows for display."""
-    source, data = _evaluation_source(experiment, name), experiment.data
+    source = _evaluation_source(experiment, name)
     if source is not None:
         return source_name(source)
-    share = (data.holdout or 0.0) if name == MAIN else 1.0 - (data.holdout or 0.0)
-    which = "" if data.holdout_latest is None else "the latest " if name == MAIN else "the first "
+    data = experiment.data
+    share = _shares(data)[name]
+    which = ""
+    if data.holdout_latest is not None and share < 1.0:
+        which = "the first " if name == TRAINING else "the latest "
     return f"{which}{share:.0%} of {source_name(data.train)}"
+
+
+def _shares(data: sources.Data) -> dict[str, float]:
+    """The share of the training data that each of `_parts` is."""
+    found, rest = dict[str, float](), 1.0
+    part = None if data.part is None else data.part.share or 1 / data.part.value[1]
+    for name, share in ((MAIN, data.holdout), (MAIN, part), (SELECT, data.select)):
+        if share is not None:
+            found[name] = rest * share
+            rest -= found[name]
+    if data.evaluate is None:
+        found.setdefault(MAIN, rest)
+    return {**found, TRAINING: rest}
+
+
+def training_source(experiment: Experiment) -> str:
+    """The name of the training rows for display."""
+    return evaluation_source(experiment, TRAINING)
 
 
 def _evaluation_source(experiment: Experiment, name: str) -> Any:
     """Where the evaluation examples come from; None if they are a part of `data.train`."""
     data = experiment.data
-    if name == TRAINING:
-        return None if data.holdout else data.train
+    if name in _shares(data):
+        return data.train if _shares(data)[name] == 1.0 else None
     return data.evaluate if name == MAIN else (data.also_evaluate or {})[name]
 
 
 def evaluation_names(experiment: Experiment) -> tuple[str, ...]:
     """The names of the evaluation sets, the main one first."""
+    selecting = (SELECT,) if experiment.data.select else ()
     training = (TRAINING,) if experiment.evaluate.training else ()
-    return (MAIN, *(experiment.data.also_evaluate or ()), *training)
+    return (MAIN, *selecting, *(experiment.data.also_evaluate or ()), *training)
 
 
-def _split(experiment: Experiment, table: Table) -> tuple[Table, Table]:
+def _split(experiment: Experiment, table: Table, share: float) -> tuple[Table, Table]:
+    """All but a share of the rows, and that share."""
     data = experiment.data
-    share = 1.0 - (data.holdout or 0.0)
     try:
         if data.holdout_latest is not None:
             times = _times(experiment, table, data.holdout_latest)
-            rows = split_latest(times, share, data.holdout_seed)
+            rows = split_latest(times, 1.0 - share, data.holdout_seed)
         elif data.holdout_stratified:
             (label,) = data.label or ()
             require(table, [label], source_name(data.train), lambda table: table)
-            rows = split_stratified(table[label].astype(str), share, data.holdout_seed)
+            rows = split_stratified(table[label].astype(str), 1.0 - share, data.holdout_seed)
         else:
-            rows = split_indices(row_count(table), share, data.holdout_seed)
+            rows = split_indices(row_count(table), 1.0 - share, data.holdout_seed)
     except ValueError as error:
         raise DataError(f"{source_name(data.train)}: {error}") from error
     first, second = map(table.take, rows)

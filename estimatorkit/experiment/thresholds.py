@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.experiment import decisions, examples, tables
+from estimatorkit.experiment import decisions, examples, held_out, tables
 from estimatorkit.experiment.decisions import Quality
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.preprocessing import preprocessed
@@ -53,7 +53,7 @@ class Choice:
     def lines(self) -> list[str]:
         """What it says, for the terminal and the report."""
         asked = json.dumps(self.rule).replace('"', "")
-        chosen = "" if isinstance(self.rule, float) else ", chosen by these rows"
+        chosen = "" if isinstance(self.rule, float) else f", chosen by {self.rows}"
         one, other = (
             f"precision {each.precision:.4f}, recall {each.recall:.4f}, f1 {each.f1:.4f}"
             for each in (self.quality, self.at_half)
@@ -89,21 +89,26 @@ def of_model(
     there = kept(experiment)
     if there is not None and there.checkpoint == name:
         return there
-    hits, odds, weights = _predicted(experiment, estimator, checkpoint)
+    by = tables.SELECT if experiment.data.select else tables.MAIN
+    rows = tables.evaluation_source(experiment, by)
+    hits, odds, weights = _predicted(experiment, estimator, checkpoint, by)
     if not isinstance(rule, float) and not weights[hits].sum():
         raise DataError.explained(
-            f"{tables.evaluation_source(experiment)}: no threshold can be chosen",
+            f"{rows}: no threshold can be chosen",
             expected=f"rows of class {examples.class_names(experiment)[1]!r}",
             received=f"{len(hits)} rows without it",
             hint="hold out more rows, holdout_stratified: true; or predict: {threshold: 0.3}.",
         )
     threshold = decisions.best(rule, hits, odds, weights)
+    of_folds = _of_folds(experiment)
+    if of_folds and not isinstance(rule, float):
+        threshold, rows = float(np.median(of_folds)), f"{len(of_folds)} folds (their median)"
     found = Choice(
         threshold,
         _shown(experiment),
         name,
         examples.class_names(experiment)[1],
-        tables.evaluation_source(experiment),
+        rows,
         decisions.quality(hits, odds, weights, threshold),
         decisions.quality(hits, odds, weights, decisions.HALF),
     )
@@ -159,16 +164,26 @@ def export(experiment: Experiment, estimator: Any, *given: Any, **options: Any) 
     return decided.export_saved_model(*given, **options)
 
 
+def _of_folds(experiment: Experiment) -> list[float]:
+    """The thresholds of the fits of a cross-validation, whose rows the fits had not seen."""
+    if experiment.evaluate.folds is None:
+        return []
+    numbers = range(1, experiment.evaluate.folds + 1)
+    folders = [held_out.fold_folder(experiment, number) for number in numbers]
+    found = [kept(experiment.model_copy(update={"model_dir": each})) for each in folders]
+    return [each.threshold for each in found if each is not None]
+
+
 def _predicted(
-    experiment: Experiment, estimator: Any, checkpoint: str | None
+    experiment: Experiment, estimator: Any, checkpoint: str | None, by: str
 ) -> tuple[NDArray[np.bool_], NDArray[Any], NDArray[Any]]:
-    """Of the rows that measure the model: whether each is of the second class, its log odds, and
-    its weight.
+    """Of the rows of an evaluation: whether each is of the second class, its log odds, and its
+    weight.
     """
     vocabulary = getattr(experiment.estimator, "label_vocabulary", None) or ("0", "1")
-    origin = tables.evaluation_source(experiment)
+    origin = tables.evaluation_source(experiment, by)
     parts: list[tuple[Any, Any, Any]] = []
-    for table in tables.evaluation_chunks(experiment):
+    for table in tables.evaluation_chunks(experiment, by):
         features = preprocessed(experiment, examples.features_of(experiment, table, origin))
         labels = examples.labels_of(experiment, table, origin)
         rows = ek.data.Dataset.from_tensor_slices(features).batch(experiment.predict.batch_size)

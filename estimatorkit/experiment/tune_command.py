@@ -48,12 +48,16 @@ def tune(
     Example:
       estimatorkit tune people.yaml --trials 50
     """
+    from estimatorkit.experiment import held_out, report_search
     from estimatorkit.experiment.tuning import ray_search, trials as searches
+    from estimatorkit.experiment.tuning.search import combinations
 
     experiment = invocation.load()
-    chosen = searches.selection(experiment)
+    trials = combinations(experiment.tune or {}, trials)
+    chosen = held_out.selection(experiment)
     where = f"by Ray Tune ({ray})" if ray else f"in {processes} process(es)"
     click.echo(f"Searching {experiment.name} for the best {chosen.metric}: {trials} trials {where}")
+    click.echo(f"Trials are ranked on the selection rows: {searches.ranking_rows(experiment)}")
     table = _Table(experiment)
     try:
         if ray is not None:
@@ -69,6 +73,7 @@ def tune(
     click.echo(f"The best settings are in {folder / searches.BEST}. Training with them:")
     trained = train_experiment(best, "replace")
     show_metrics(best, trained.metrics, trained)
+    click.echo("\n" + "\n".join(report_search.two_figures(found, experiment, trained.metrics)))
     click.echo("\nNext:")
     run = [*program(), "predict", best.model_dir, "--input"]
     click.echo(f"  {shlex.join(run)} FILE.csv")

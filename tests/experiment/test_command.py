@@ -11,7 +11,7 @@ import pytest
 
 import estimatorkit as ek
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.experiment import command, runner
+from estimatorkit.experiment import command, folds
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.schema import Experiment
@@ -128,7 +128,7 @@ def test_library_errors_become_messages(
     def fail(experiment: Experiment, tell: object) -> None:
         raise error
 
-    monkeypatch.setattr(runner, "train", fail)
+    monkeypatch.setattr(folds, "train", fail)
     result = invoke("train", CONFIG)
     assert result.exit_code == code
     assert text in result.stderr
@@ -162,7 +162,7 @@ def test_interruption_says_what_the_same_command_does(
             ek.train.Saver().save(session, str(tmp_path / "model.ckpt"), 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "train", interrupted)
+    monkeypatch.setattr(folds, "train", interrupted)
     kind = f"estimator={{type: {estimator}, n_classes: 3}}"
     result = invoke("train", CONFIG, kind, "--model-dir", str(tmp_path), *more)
     assert result.exit_code == 130
@@ -176,7 +176,7 @@ def test_interruption_before_a_checkpoint_begins_again(
     def interrupted(experiment: Experiment, tell: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "train", interrupted)
+    monkeypatch.setattr(folds, "train", interrupted)
     result = invoke("train", CONFIG, "--model-dir", str(tmp_path))
     assert result.stderr == "Interrupted. The same command begins again.\n"
 

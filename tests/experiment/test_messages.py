@@ -38,7 +38,7 @@ KINDS = (
     "crossed, weighted, indicator, embedding, shared_embeddings"
 )
 TRAIN_KEYS = (
-    "batch_size, steps, max_steps, epochs, shuffle_buffer, early_stopping, class_weights, "
+    "batch_size, steps, max_steps, epochs, shuffle_buffer, stop_at, early_stopping, class_weights, "
     "mixed_precision, hooks"
 )
 TYPES = (
@@ -349,7 +349,8 @@ bad.yaml:13:15: dnn_features is given, but DNNClassifier does not take it.
         ("  evaluate: iris_test\n", ""),
         """\
 bad.yaml:3:3: data gives neither evaluate nor holdout.
-  expected: evaluate: {csv: test.csv}, or holdout: 0.3 to keep a part of train""",
+  expected: evaluate: {csv: test.csv}, or holdout: 0.3 to keep a part of train
+  hint:     evaluate: {folds: 5} at the top is cross-validation.""",
     ),
     "an unknown kind of source": (
         ("train: iris_training", "train: {cvs: a.csv}"),

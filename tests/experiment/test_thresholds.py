@@ -142,6 +142,31 @@ def test_run_export_predictor_and_evaluation_have_the_same_classes() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("overrides", "by"),
+    [
+        (["data.select=0.2"], "15% of data.csv"),
+        (
+            ["data.holdout=null", "data.holdout_stratified=false", "evaluate.folds=3"],
+            "3 folds (their median)",
+        ),
+    ],
+)
+def test_thresholds_are_chosen_by_rows_that_models_have_not_seen(
+    overrides: list[str], by: str
+) -> None:
+    output = succeed("run", "config.yaml", *overrides)
+    assert f"(predict.threshold: f1, chosen by {by})" in output
+    kept = json.loads(Path("runs/rare/threshold.json").read_text())
+    assert kept["rows"] == by
+    fits = sorted(Path("runs/rare").glob("folds/*/threshold.json"))
+    if fits:
+        assert len(fits) == 3
+        chosen = [json.loads(each.read_text())["threshold"] for each in fits]
+        assert kept["threshold"] == sorted(chosen)[1]
+
+
+@pytest.mark.slow
 def test_another_threshold_needs_no_training() -> None:
     succeed("run", "config.yaml")
     step = json.loads(Path("runs/rare/threshold.json").read_text())["checkpoint"]
@@ -152,7 +177,7 @@ def test_another_threshold_needs_no_training() -> None:
     assert "  recall                1.0000" in output
     assert "is predicted from" not in output  # what was chosen by f1 does not apply
     output = succeed("run", "config.yaml", "predict.threshold={recall: 0.9}")
-    assert "(predict.threshold: {recall: 0.9}, chosen by these rows)" in output
+    assert "(predict.threshold: {recall: 0.9}, chosen by 25% of data.csv)" in output
     kept = json.loads(Path("runs/rare/threshold.json").read_text())
     assert kept["quality"]["recall"] >= 0.9
     assert kept["checkpoint"] == step

@@ -17,10 +17,11 @@ from pydantic import ValidationError
 
 import estimatorkit as tf
 from estimatorkit.__main__ import cli  # noqa: F401 (adds the command)
+from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.report_html import slices, write_experiment_report
 from estimatorkit.experiment.tuning import trials as searches
-from estimatorkit.experiment.tuning.search import Search, Trial
+from estimatorkit.experiment.tuning.search import Search, Trial, combinations
 from estimatorkit.experiment.tuning.space import Dimension
 from estimatorkit.train.hooks.hooks import NanLossDuringTrainingError
 from tests.distribute.processes import LOOPBACK, listening_hosts
@@ -73,7 +74,8 @@ def test_command_searches_resumes_and_trains_best(config: Path) -> None:
     shown = succeed("tune", str(config), "--trials", "3", "--processes", "1")
     assert "Searching iris for the best accuracy: 3 trials in 1 process(es)" in shown
     assert "The best is trial" in shown
-    assert "Evaluation on iris_test at the best accuracy" in shown
+    assert "Evaluation on iris_test, which did not choose the checkpoint" in shown
+    assert "Evaluation on 20% of iris_training at the best accuracy" in shown
     folder = Path("runs/iris/tune")
     best = load_experiment(folder / "best.yaml")
     _, experiment = searches.searched(Path(best.model_dir)) or (None, None)
@@ -84,7 +86,10 @@ def test_command_searches_resumes_and_trains_best(config: Path) -> None:
     assert list(best.estimator.hidden_units) == found.settings["estimator.hidden_units"]
     assert best.data.evaluate is not None
     trial = load_experiment(folder / "trial-0" / "config.yaml")
-    assert (trial.data.evaluate, trial.data.holdout) == (None, 0.2)  # not the test set
+    assert trial.data.part is not None  # not the test set
+    assert trial.data.part.share == best.data.select == 0.2
+    assert "on the selection rows (20% of iris_training), which chose the settings" in shown
+    assert "on the test rows (iris_test), which no trial saw" in shown
 
     again = succeed("tune", str(config), "--trials", "4", "--processes", "1")
     rows = [line for line in again.splitlines() if line.strip().startswith(("0 ", "3 "))]
@@ -94,6 +99,7 @@ def test_command_searches_resumes_and_trains_best(config: Path) -> None:
     text = Path(page).read_text()
     assert "<h2>Search</h2>" in text
     assert "4 complete" in text
+    assert "on the test rows (iris_test), which no trial saw" in text
 
     other = invoke("tune", str(config), "train.batch_size=8", "--trials", "4")
     assert other.exit_code == 2
@@ -154,6 +160,20 @@ def test_functions() -> None:
     assert abs(tuned.settings["x"] - 2) < 1
     assert tuned.value == min(each.value or 0.0 for each in tuned.trials)
     assert len(tuned.trials) == 30
+
+
+def test_small_spaces_are_tried_whole(tmp_path: Path) -> None:
+    space = {"a": Dimension(choice=(1, 2)), "b": Dimension.model_validate({"int": [3, 4]})}
+    assert combinations(space, 20) == 4
+    assert combinations(space | {"c": Dimension(uniform=(0.0, 1.0))}, 20) == 20
+    search = Search(space, MetricMonitor("loss"), tmp_path, seed=1)
+    search.suggest({"a": 2, "b": 3})
+    search.suggest_all(3)  # which are too few
+    search.suggest_all(4)
+    search.run(lambda settings, report: settings["a"] * settings["b"], 4)
+    found = [tuple(each.settings.values()) for each in search.trials()]
+    assert found[0] == (2, 3)
+    assert sorted(found) == [(1, 3), (1, 4), (2, 3), (2, 4)]
 
 
 def test_reporting_functions_are_pruned(tmp_path: Path) -> None:

@@ -48,10 +48,11 @@ from estimatorkit.estimator.evaluation.early_stopping import (
 )
 from estimatorkit.estimator.evaluation.evaluation_records import LINES, read_eval_metrics
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
+from estimatorkit.estimator.explanations import BACKGROUND_FILE, background_json, read_background
 from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.exporters import BestExporter
 from estimatorkit.estimator.serving.predictor import Predictor, load_predictor
-from estimatorkit.experiment import reading, tables
+from estimatorkit.experiment import folds, reading, tables
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.serving import rest
 from estimatorkit.experiment.tuning.search import Search
@@ -834,6 +835,13 @@ def examples_request(data: bytes, _: Path) -> None:
     rest_json.example_inputs(rest_json.parse(data), signature)
 
 
+@target("json", lambda: [background_json(_BACKGROUND).encode()], (ValueError, OpError))
+def background(data: bytes, folder: Path) -> None:
+    read_background(written(folder, {BACKGROUND_FILE: data}) / BACKGROUND_FILE)
+
+
+_BACKGROUND = {"x": np.array([1.5, np.nan]), "w": np.array([b"a", b"\xff"], object)}
+
 # -- Keras' files
 
 
@@ -988,6 +996,13 @@ def _completion() -> list[bytes]:
     results = {"a": {"metrics": metrics, "exports": [None]}}
     made = {"version": 1, "step": 3, "max_steps": 5, "reason": None, **ends, "results": results}
     return [json.dumps(made).encode()]
+
+
+@target("json", lambda: [b'{"metrics": {"auc": [0.5, 0.75]}, "epochs": 2.5}'])
+def cross_validation(data: bytes, folder: Path) -> None:
+    found = folds.read(written(folder, {folds.FILE: data}))
+    if found is not None:
+        found.lines()
 
 
 @target("json", _completion)

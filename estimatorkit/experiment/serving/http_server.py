@@ -363,7 +363,8 @@ class ModelServer:
                 400, f"the request has {len(rows)} rows; at most {limit} are taken"
             )
         action, predictor = endpoint.action or "", endpoint.predictor
-        if action == ":predict" and isinstance(rows, list) and rows and "inputs" not in content:
+        alone = "inputs" in content or (action == ":predict" and rest.explains(content))
+        if action == ":predict" and isinstance(rows, list) and rows and not alone:
             signature = rest.requested_signature(predictor, content)
             if predictor.has_independent_rows(signature):
                 key = (predictor, signature.name, _widths(rows[0]))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.errors import explain
+from estimatorkit.estimator.explanations import of_request
 from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.predictor import Predictor, Signature
 from estimatorkit.experiment.serving.model_store import ModelStore
@@ -124,7 +125,20 @@ def _predict(predictor: Predictor, content: Mapping[str, Any]) -> dict[str, Any]
     inputs, rows = rest_json.predict_inputs(content, signature)
     outputs = predictor(inputs, signature.name)
     rest_json.refuse_missing(content, signature, outputs)
-    return rest_json.reply(outputs, rows)
+    found = rest_json.reply(outputs, rows)
+    return found | {"explanations": of_request(predictor, inputs)} if explains(content) else found
+
+
+def explains(content: Mapping[str, Any]) -> bool:
+    """Whether a `predict` request asks what each input adds to the predictions.
+
+    Raises:
+        RequestError: its `explain` is neither true nor false.
+    """
+    asked = content.get("explain", False)
+    if not isinstance(asked, bool):
+        raise rest_json.RequestError("'explain' must be true or false")
+    return asked
 
 
 def _on_examples(
@@ -202,6 +216,7 @@ __all__ = [
     "Endpoint",
     "HttpError",
     "endpoint_of",
+    "explains",
     "predict_rows",
     "requested_signature",
     "status_or_metadata",

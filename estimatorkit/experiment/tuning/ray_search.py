@@ -61,6 +61,7 @@ def tune(
     search = opened(folder, experiment)
     search.take_over()
     search.suggest(current_settings(experiment))
+    search.suggest_all(trials)
     shown = {each.number for each in search.trials()}
     left = trials - len(search.trials())
     if left > 0:

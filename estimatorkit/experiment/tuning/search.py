@@ -8,6 +8,7 @@ that a killed search can resume, and several processes share it.
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -106,6 +107,12 @@ def optuna() -> Any:
     return module
 
 
+def combinations(space: Space, most: int) -> int:
+    """How many different settings there are, but at most `most`."""
+    values = [each.values() for each in space.values()]
+    return min(most, math.prod(most if each is None else len(each) for each in values))
+
+
 class Search:
     """A search.
 
@@ -174,6 +181,13 @@ class Search:
         found = {name: each.parameter(settings.get(name)) for name, each in self.space.items()}
         if None not in found.values():
             self.study.enqueue_trial(found, skip_if_exists=True)
+
+    def suggest_all(self, trials: int) -> None:
+        """Makes all combinations of settings the next trials, unless they are more than so many."""
+        if combinations(self.space, trials + 1) > trials:
+            return
+        for each in itertools.product(*(found.values() or () for found in self.space.values())):
+            self.suggest(dict(zip(self.space, each, strict=True)))
 
     def take_over(self) -> None:
         """Repeats the trials that a killed search left; the caller is the only process."""

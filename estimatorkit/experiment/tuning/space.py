@@ -36,6 +36,12 @@ class Dimension(OneKey):
             )
         return self
 
+    def values(self) -> tuple[Any, ...] | None:
+        """All settings; None if there is a range of floats."""
+        if self.kind == "choice":
+            return tuple({json.dumps(each): each for each in self.value}.values())
+        return tuple(range(self.value[0], self.value[1] + 1)) if self.kind == "int" else None
+
     def distribution(self) -> Any:
         """The distribution of Optuna; choices are JSON texts."""
         from optuna import distributions

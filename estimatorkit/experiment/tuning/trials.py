@@ -18,10 +18,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
-from estimatorkit.experiment import document, earlier_run, runner, tables
+from estimatorkit.experiment import document, earlier_run, folds, held_out, runner, tables
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import dump_experiment, load_experiment
-from estimatorkit.experiment.schema import Experiment, Selection
+from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.sections import leaves
 from estimatorkit.experiment.tuning.search import Report, Search, Settings, Trial
 from estimatorkit.interop.summary_writer import FileWriter
@@ -32,21 +32,12 @@ FOLDER = "tune"
 EXPERIMENT = "experiment.yaml"
 BEST = "best.yaml"
 
-_HOLDOUT = 0.2
-"""The share of the training data that measures trials where `data.evaluate` is given: a figure of
-rows that chose the settings says too much."""
-
 _POLL_SECS = 0.2
-
-
-def selection(experiment: Experiment) -> Selection:
-    """What trials are compared by: what selects the best checkpoint, or the loss."""
-    return experiment.selection or Selection("loss", "min")
 
 
 def monitor(experiment: Experiment) -> MetricMonitor:
     """The comparison of trials."""
-    chosen = selection(experiment)
+    chosen = held_out.selection(experiment)
     return MetricMonitor(chosen.metric, chosen.mode)
 
 
@@ -92,6 +83,7 @@ def tune(
             search = opened(folder, experiment)
             search.take_over()
             search.suggest(current_settings(experiment))
+            search.suggest_all(trials)
             _run_in_processes(folder, search, trials, processes, show)
     except Timeout:
         raise ConfigurationError.explained(
@@ -186,21 +178,28 @@ def work(folder: Path, trials: int, index: int) -> None:
     search.run(lambda settings, report: run_trial(folder, experiment, settings, report), trials)
 
 
-def run_trial(folder: Path, experiment: Experiment, settings: Settings, report: Report) -> None:
-    """Trains with some settings in a separate folder, and reports the evaluations."""
-    chosen = selection(experiment)
+def run_trial(
+    folder: Path, experiment: Experiment, settings: Settings, report: Report
+) -> float | None:
+    """Trains with some settings in a separate folder, and reports the evaluations.
+
+    Returns:
+        The mean over folds; None without cross-validation: what was reported counts.
+    """
     name = f"trial-{report.number}"
     overrides = [_override(key, value) for key, value in settings.items()]
-    overrides += [f"name={name}", "export=[]", "tune=null", "run.keep_checkpoint_max=1"]
+    overrides += [f"name={name}", "tune=null", "run.keep_checkpoint_max=1"]
     overrides.append("evaluate.training=false")
     overrides.append(_override("model_dir", str(folder / name)))
-    if experiment.data.evaluate is not None and chosen.evaluation is None:
-        overrides += ["data.evaluate=null", f"data.holdout={_HOLDOUT}"]
-    trial = load_experiment(folder / EXPERIMENT, overrides)
-    report.label = chosen.evaluation or tables.MAIN
+    trial = held_out.trial(load_experiment(folder / EXPERIMENT, overrides))
+    apart = held_out.is_apart(experiment)
+    report.label = held_out.selection(experiment).evaluation if apart else tables.MAIN
     with FileWriter(trial.model_dir) as writer:
         writer.add_summary(_hyperparameters(settings, name))
-    runner.train(trial, hooks=[report])
+    if trial.evaluate.folds is not None:
+        return folds.score(trial, held_out.selection(experiment).metric, report)
+    runner.train(trial.model_copy(update={"export": ()}), hooks=[report])
+    return None
 
 
 def _hyperparameters(settings: Settings, name: str) -> Any:
@@ -214,6 +213,15 @@ def _hyperparameters(settings: Settings, name: str) -> Any:
     return summary_v2.hparams_pb(plain, trial_id=name)
 
 
+def ranking_rows(experiment: Experiment) -> str:
+    """The name of the rows that rank trials, for display."""
+    if experiment.evaluate.folds is not None:
+        return f"{experiment.evaluate.folds} folds of {tables.training_source(experiment)}"
+    trial = held_out.trial(experiment)
+    apart = held_out.selection(experiment).evaluation if held_out.is_apart(experiment) else None
+    return tables.evaluation_source(trial, apart or tables.MAIN)
+
+
 def write_best(folder: Path, search: Search) -> Experiment | None:
     """Writes the experiment with the best settings, and loads it."""
     best = search.best()
@@ -221,6 +229,7 @@ def write_best(folder: Path, search: Search) -> Experiment | None:
         return None
     overrides = [_override(key, value) for key, value in best.settings.items()]
     overrides += ["tune=null", _override("model_dir", str(folder / "best"))]
-    found = dump_experiment(load_experiment(folder / EXPERIMENT, overrides))
-    write_durably(folder / BEST, found.encode())
+    found = held_out.of_best_settings(load_experiment(folder / EXPERIMENT, overrides))
+    folds.keep(folder / f"trial-{best.number}", found.model_dir)
+    write_durably(folder / BEST, dump_experiment(found).encode())
     return load_experiment(folder / BEST)

@@ -26,7 +26,11 @@ from estimatorkit.layers.feature_column.columns import (
 )
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.packing import pack
-from estimatorkit.layers.feature_column.weights import WeightMaker, remember_columns
+from estimatorkit.layers.feature_column.weights import (
+    WeightMaker,
+    remember_columns,
+    remember_tensor,
+)
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.debug import checks
 from estimatorkit.ops.variables.variable_scope import variable_scope
@@ -142,6 +146,7 @@ def input_layer(
             with variable_scope(None, default_name=as_scope(column.scope_name)):
                 flat, made = made_variables(partial(flat_tensor, column, source, weights))
             outputs.append(flat)
+            remember_tensor(column, flat)
             if cols_to_vars is not None:
                 cols_to_vars[column] = made
             if cols_to_output_tensors is not None:

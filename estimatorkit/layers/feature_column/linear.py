@@ -26,7 +26,7 @@ from estimatorkit.layers.feature_column.layers import (
 )
 from estimatorkit.layers.feature_column.packing import pack
 from estimatorkit.layers.feature_column.tables import combined_rows
-from estimatorkit.layers.feature_column.weights import WeightMaker, variables_of
+from estimatorkit.layers.feature_column.weights import WeightMaker, remember_tensor, variables_of
 from estimatorkit.ops.array import array, joining
 from estimatorkit.ops.math import elementwise, linalg
 from estimatorkit.ops.nn import nn
@@ -87,6 +87,7 @@ def linear_model(
                     partial(weighted_sum, column, source, maker, units, sparse_combiner)
                 )
             sums.append(summed)
+            remember_tensor(column, summed)
             if cols_to_vars is not None:
                 cols_to_vars[column] = made
         check_batches(sums, columns)

@@ -176,6 +176,11 @@ def notes_of_graph(graph: Graph | None = None) -> dict[str, Any]:
     return notes
 
 
+def remember_tensor(column: FeatureColumn, tensor: Any) -> None:
+    """Notes the tensor of a column that a layer goes on with, `(batch, n)`."""
+    notes_of_graph().setdefault("tensors", {})[tensor.name] = column, tensor
+
+
 def remember_columns(columns: Iterable[FeatureColumn]) -> None:
     """Remembers that a layer of the default graph reads these."""
     notes_of_graph().setdefault("columns", {}).update(dict.fromkeys(columns))
