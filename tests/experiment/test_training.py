@@ -89,12 +89,17 @@ def test_wide_and_deep_with_every_kind_of_column() -> None:
     write_people()
     output = succeed("run", "people.yaml")
     assert "Training people on train-1.csv and 1 more: 8 epochs, batches of 20" in output
-    parts = re.findall(r"^Evaluation on test\.csv at .*:$(?:\n  .*)+", output, re.MULTILINE)
+    parts = re.findall(
+        r"^Evaluation on test\.csv.* \(the training ended at step 40\):$(?:\n  .*)+",
+        output,
+        re.MULTILINE,
+    )
     assert len(parts) == 2
     accuracy = re.search(r"accuracy +([\d.]+)", parts[0])
     assert accuracy is not None
     assert float(accuracy[1]) > 0.8
-    assert "the best accuracy (the training ended at step 40):" in parts[0]
+    assert "test.csv, which did not choose the checkpoint (" in parts[0]
+    assert "test.csv at the best accuracy (" in parts[1]
     assert output.count("Prediction is ") == 3
     assert "serve runs/people/export/best" in output
 
