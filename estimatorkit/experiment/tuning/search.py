@@ -206,7 +206,6 @@ class Search:
         for each in running:
             self.study.tell(each.number, state=optuna().trial.TrialState.FAIL)
 
-    @keeping_interrupts()
     def run(self, objective: Callable[[Settings, Report], float | None], trials: int) -> None:
         """Runs trials until there are so many in all, over all processes.
 
@@ -214,23 +213,28 @@ class Search:
             objective: returns the value of some settings; None is the best of what it reported.
             trials: how many.
         """
+        with keeping_interrupts() as check:
+            while (trial := self._next(trials)) is not None:
+                self._run_trial(trial, objective)
+                check()
+
+    def _run_trial(self, trial: Any, objective: Callable[[Settings, Report], float | None]) -> None:
         states = optuna().trial.TrialState
-        while (trial := self._next(trials)) is not None:
-            report = Report(trial, self.monitor)
-            try:
-                value = objective(self._settings(trial.params), report)
-                value = report.best if value is None else float(value)
-            except FAILURES as error:
-                trial.set_user_attr(_ERROR, str(error))
-                self.study.tell(trial, state=states.FAIL)
-                continue
-            if report.is_pruned:
-                self.study.tell(trial, state=states.PRUNED)
-            elif value is None or math.isnan(value):
-                trial.set_user_attr(_ERROR, f"{self.monitor.metric} is {value}")
-                self.study.tell(trial, state=states.FAIL)
-            else:
-                self.study.tell(trial, value)
+        report = Report(trial, self.monitor)
+        try:
+            value = objective(self._settings(trial.params), report)
+            value = report.best if value is None else float(value)
+        except FAILURES as error:
+            trial.set_user_attr(_ERROR, str(error))
+            self.study.tell(trial, state=states.FAIL)
+            return
+        if report.is_pruned:
+            self.study.tell(trial, state=states.PRUNED)
+        elif value is None or math.isnan(value):
+            trial.set_user_attr(_ERROR, f"{self.monitor.metric} is {value}")
+            self.study.tell(trial, state=states.FAIL)
+        else:
+            self.study.tell(trial, value)
 
     def _next(self, trials: int) -> Any:
         """A new trial of Optuna, or None if there are enough."""

@@ -1,0 +1,93 @@
+"""Ctrl-C at any moment of exports, `fit` and searches: all end, and their files are whole."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from estimatorkit import keras
+from estimatorkit.estimator.serving.predictor import load_predictor
+from estimatorkit.storage.checkpoint import read_latest
+
+PROGRAM = """
+import signal, sys
+import numpy as np
+import estimatorkit as tf
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests ignore it
+kind, folder = sys.argv[1:]
+x = np.linspace(0, 1, 64, dtype=np.float32).reshape(32, 2)
+columns = [tf.feature_column.numeric_column("x", 2)]
+
+def input_fn():
+    return tf.data.Dataset.from_tensor_slices(({"x": x}, x[:, 0] > 0.5)).batch(16).repeat()
+
+def estimator(name):
+    config = tf.estimator.RunConfig(save_checkpoints_steps=5, log_step_count_steps=None)
+    return tf.estimator.LinearClassifier(columns, f"{folder}/{name}", config=config)
+
+def export():
+    model = estimator("model").train(input_fn, steps=5)
+    receive = tf.estimator.export.serving_input_receiver_fn_from_columns(columns)
+    while True:
+        model.export_saved_model(f"{folder}/exports", receive)
+        print("at", flush=True)
+
+def fit():
+    class Told(tf.keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            print("at", flush=True)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+    model.compile("adam", "mse")
+    saved = tf.keras.callbacks.ModelCheckpoint(f"{folder}/model.keras")
+    model.fit(x, x[:, 0], epochs=10**6, verbose=0, callbacks=[saved, Told()])
+
+def tune():
+    def objective(settings, report):
+        print("at", flush=True)
+        spec = tf.estimator.EvalSpec(lambda: input_fn().take(2), 2, throttle_secs=0)
+        return estimator(f"trial-{report.number}"), tf.estimator.TrainSpec(input_fn, 10), spec
+    tf.tune(objective, {"rate": {"uniform": [0, 1]}}, trials=10**6, folder=f"{folder}/search")
+
+globals()[kind]()
+"""
+
+
+def check_files(kind: str, folder: Path) -> None:
+    assert not [path for path in folder.rglob("*") if ".tmp-" in path.name]
+    if kind == "export":
+        for version in (folder / "exports").iterdir():
+            load_predictor(version).close()
+    elif kind == "fit":
+        keras.models.load_model(str(folder / "model.keras"))
+    else:
+        for trial in folder.glob("trial-*/checkpoint"):
+            read_latest(trial.parent)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [0.0, 0.13, 0.41, 0.77])
+@pytest.mark.parametrize("kind", ["export", "fit", "tune"])
+def test_interrupted_work_leaves_whole_files(kind: str, moment: float, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, kind, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at\n"
+    time.sleep(moment)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT, told
+    assert set(re.findall(r"^(\w+(?:Error|Interrupt|Exception))\b", told, re.M)) <= {
+        "KeyboardInterrupt"
+    }
+    check_files(kind, tmp_path)
