@@ -22,11 +22,13 @@ from estimatorkit.train.saving.saved_model_constants import EXTRA_ASSETS_DIRECTO
 
 FILE = "reader.json"
 
+_KINDS = ("csv", "parquet", "jsonl", "excel", "sqlite")
+
 
 def assets_extra(experiment: Experiment) -> dict[str, str]:
     """The further files of an export: writes the settings into `model_dir`.
 
-    Data that are no CSV or Parquet files have none.
+    Data sets and TFRecord files have none.
     """
     source = experiment.data.as_read(experiment.data.train)
     kind = _kind(source)
@@ -46,7 +48,7 @@ def assets_extra(experiment: Experiment) -> dict[str, str]:
 
 def _kind(source: Any) -> str | None:
     return next(
-        (kind for kind in ("csv", "parquet") if isinstance(source, sources.FILE_SOURCES[kind])),
+        (kind for kind in _KINDS if isinstance(source, sources.FILE_SOURCES[kind])),
         None,
     )
 
