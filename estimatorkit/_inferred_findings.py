@@ -29,6 +29,7 @@ ROWS_AN_INTEGER = 5  # so many rows each integer has on average, or else they ar
 NEARLY_UNIQUE, MANY_ROWS = 0.9, 100
 TEXT_UNIQUE, TEXT_WORDS = 0.5, 2.5  # text is distinct in so many rows, of so many words on average
 WORD_BUCKETS = 256
+UNSEEN = 0.005  # a larger share of words that are out of the vocabulary is noted
 MISSING_FLAG = 0.05
 DATES = 0.95  # which part of the words must be dates
 MAX_DIMENSION = 50
@@ -326,6 +327,9 @@ class _Column:
                 return self.text(facts, count)
         if many and len(ordered) > NEARLY_UNIQUE * len(present):
             return self.left_out(facts, "nearly each row has another, as names and ids do")
+        once = sum(count == 1 for _, count in ordered) / len(present)
+        if once >= UNSEEN:  # the share of unseen words is that of those seen once (Good 1953)
+            facts += f", about {once:.1%} of other rows have other words"
         return self.vocabulary(facts + _mostly_numbers(present), [each for each, _ in ordered])
 
     def text(self, facts: str, count: float) -> Finding:

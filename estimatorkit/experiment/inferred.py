@@ -7,6 +7,8 @@ and `predict` use the columns that the model was trained with, even if the data 
 
 from __future__ import annotations
 
+import json
+import os
 import textwrap
 from collections.abc import Callable
 from dataclasses import asdict
@@ -27,6 +29,9 @@ from estimatorkit.storage.checkpoint import latest_checkpoint
 
 FILE = "inferred.yaml"
 """The settings in `model_dir`."""
+
+NOTES = "inferred_notes.json"
+"""The notes on columns, beside it, for reports."""
 
 _MOST_LINES = 60
 """Of the settings, that are shown."""
@@ -57,6 +62,7 @@ def _listed_columns(experiment: Experiment, tell: Callable[[str], None] | None) 
             shown = document.dump(chosen)
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_durably(kept, shown.encode())
+            write_durably(kept.with_name(NOTES), (json.dumps(notes, indent=2) + "\n").encode())
             tell(f"The columns of {source_name(experiment.data.train)}:")
             tell("\n".join([*looking.note_lines(notes), ""]))
             tell(f"The columns that infer chooses, kept in {kept}:")
@@ -66,6 +72,16 @@ def _listed_columns(experiment: Experiment, tell: Callable[[str], None] | None) 
         return _merged(experiment, chosen)
     chosen = document.to_data(document.parse(document.read_text(kept), str(kept)))
     return _merged(experiment, chosen)
+
+
+def notes_of(model_dir: str | os.PathLike[str]) -> dict[str, str]:
+    """The notes on the columns of a model; empty if there are none."""
+    path = Path(model_dir) / NOTES
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(key): str(note) for key, note in found.items()} if isinstance(found, dict) else {}
 
 
 def settings(experiment: Experiment) -> dict[str, Any]:

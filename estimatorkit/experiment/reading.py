@@ -24,6 +24,8 @@ from estimatorkit.train.saving.saved_model_constants import EXTRA_ASSETS_DIRECTO
 
 FILE = "reader.json"
 
+_KINDS = ("csv", "parquet", "jsonl", "excel", "sqlite")
+
 
 def keep_background(experiment: Experiment) -> None:
     """Writes some training rows into `model_dir`, for explanations and exports."""
@@ -35,7 +37,7 @@ def keep_background(experiment: Experiment) -> None:
 def assets_extra(experiment: Experiment) -> dict[str, str]:
     """The further files of an export: writes the settings into `model_dir`.
 
-    Data that are no CSV or Parquet files have none; of a training, there are background rows.
+    Data sets and TFRecord files have none; of a training, there are background rows.
     """
     background = Path(experiment.model_dir) / BACKGROUND_FILE
     found = {BACKGROUND_FILE: str(background)} if background.is_file() else {}
@@ -57,7 +59,7 @@ def assets_extra(experiment: Experiment) -> dict[str, str]:
 
 def _kind(source: Any) -> str | None:
     return next(
-        (kind for kind in ("csv", "parquet") if isinstance(source, sources.FILE_SOURCES[kind])),
+        (kind for kind in _KINDS if isinstance(source, sources.FILE_SOURCES[kind])),
         None,
     )
 

@@ -135,6 +135,34 @@ class ParquetSource(Model):
     rows: _Rows = None
 
 
+class JsonSource(Model):
+    """Files of JSON lines, an object of names and values each, also compressed."""
+
+    jsonl: Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
+    lists: Lists = {}  # noqa: RUF012
+    rows: _Rows = None
+
+
+class ExcelSource(Model):
+    """Excel files (needs openpyxl, the extra `excel`), whose first line holds names."""
+
+    excel: Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
+    sheet: Annotated[Text | None, Field(description="null: the first one")] = None
+    lists: Lists = {}  # noqa: RUF012
+    rows: _Rows = None
+
+
+class SqliteSource(Model):
+    """A table or a view of SQLite databases."""
+
+    sqlite: Annotated[
+        FileNames, Field(description="files; relative to the folder of the YAML file")
+    ]
+    table: Annotated[Text | None, Field(description="null: the only one")] = None
+    lists: Lists = {}  # noqa: RUF012
+    rows: _Rows = None
+
+
 class RecordFeature(Model):
     """A feature of the `Example`s in a TFRecord file, of fixed length unless `lists` names it."""
 
@@ -212,6 +240,9 @@ class DataSetSource(Model):
 FILE_SOURCES: dict[str, type[Model]] = {
     "csv": CsvSource,
     "parquet": ParquetSource,
+    "jsonl": JsonSource,
+    "excel": ExcelSource,
+    "sqlite": SqliteSource,
     "tfrecord": TFRecordSource,
     "dataset": DataSetSource,
 }
@@ -230,6 +261,9 @@ Source = Annotated[
     Annotated[DataSetName, Tag("a name")]
     | Annotated[CsvSource, Tag("CsvSource")]
     | Annotated[ParquetSource, Tag("ParquetSource")]
+    | Annotated[JsonSource, Tag("JsonSource")]
+    | Annotated[ExcelSource, Tag("ExcelSource")]
+    | Annotated[SqliteSource, Tag("SqliteSource")]
     | Annotated[TFRecordSource, Tag("TFRecordSource")]
     | Annotated[DataSetSource, Tag("DataSetSource")],
     Discriminator(_kind),

@@ -102,7 +102,7 @@ def starter(
     """Returns the text of an experiment that learns a column of a file.
 
     Args:
-        path: a CSV or Parquet file.
+        path: a CSV, Parquet, JSON lines, Excel or SQLite file.
         label: the column to predict.
         config: where the text will be.
         seconds: how long the training may take on two cores; see `defaults.chosen`.
@@ -131,7 +131,8 @@ def starter(
     chosen = defaults.chosen(rows, len(table) - 1, classes, seconds)
     absent = int(tables.missing(labels).sum())
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.name.split(".")[0]).strip("-._") or "model"
-    described = {"parquet" if path.suffix in (".parquet", ".pq") else "csv": path.name}
+    kinds = sources.FILE_SOURCES.items()
+    described = {next(key for key, kind in kinds if isinstance(source, kind)): path.name}
     if path.parent.resolve() != config.parent.resolve():
         described = {next(iter(described)): str(path.resolve())}
     described |= written

@@ -35,7 +35,7 @@ from estimatorkit.core.errors import DataLossError, InvalidArgumentError, NotFou
 from estimatorkit.data.csv import read_csv_chunks
 from estimatorkit.data.datasets.splits import split_indices, split_latest, split_stratified
 from estimatorkit.data.list_cells import Lists, lists_of_arrow
-from estimatorkit.experiment import lists, sources
+from estimatorkit.experiment import frame_files, lists, sources
 from estimatorkit.experiment.date_parts import ISO_DATE
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
@@ -293,6 +293,12 @@ def _without_columns(source: sources.CsvSource, name: str, some: Collection[str]
 _KINDS = {
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".xlsx": "excel",
+    ".db": "sqlite",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
     ".tfrecord": "tfrecord",
     ".tfrecords": "tfrecord",
 }
@@ -508,7 +514,19 @@ def _tfrecord(source: Any) -> Table:
     return table
 
 
+def _by_pandas(source: Any) -> Table:
+    names = _files_of(source)
+    parts = []
+    for name in names:
+        if not Path(name).is_file():
+            raise _missing_file(name, type(source).__name__.removesuffix("Source"))
+        with decompressed(name) as path:
+            parts.append(_frame(frame_files.read(source, name, path)))
+    return _joined(parts, names)
+
+
 READERS: dict[type[Model], Callable[[Any], Table]] = {
+    **dict.fromkeys(frame_files.READERS, _by_pandas),
     sources.CsvSource: _csv,
     sources.ParquetSource: _parquet,
     sources.TFRecordSource: _tfrecord,

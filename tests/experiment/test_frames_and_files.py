@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from estimatorkit.experiment import examples, inferred, tables
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.feature_columns import InferredColumns, infer, read_cells
 from estimatorkit.sklearn import SKLinearClassifier
+from tests.experiment.commands import invoke, succeed
 from tests.experiment.test_messy_tables import ALL, EUROPEAN, Change, clean, text_of
 from tests.sweep import sweep
 
@@ -113,3 +116,64 @@ def test_wrappers_predict_alike(name: str) -> None:
     np.testing.assert_allclose(model.predict_proba(in_dtypes(frame, 1)), expected, rtol=1e-5)
     trained = SKLinearClassifier(epochs=3, random_state=0).fit(in_dtypes(frame, 2), labels)
     np.testing.assert_allclose(trained.predict_proba(frame), expected, rtol=1e-4)
+
+
+def _sqlite(frame: pd.DataFrame, name: str) -> None:
+    with sqlite3.connect(name) as connection:
+        frame.to_sql("orders", connection, index=False, if_exists="replace")
+
+
+def _excel(frame: pd.DataFrame, name: str) -> None:
+    pytest.importorskip("openpyxl")
+    frame.to_excel(name, index=False)
+
+
+FILES: dict[str, Callable[[pd.DataFrame, str], None]] = {
+    "csv": lambda frame, name: frame.to_csv(name, index=False),
+    "jsonl": lambda frame, name: frame.to_json(name, orient="records", lines=True),
+    "jsonl.gz": lambda frame, name: frame.to_json(name, orient="records", lines=True),
+    "parquet": lambda frame, name: frame.to_parquet(name),
+    "db": _sqlite,
+    "xlsx": _excel,
+}
+
+
+def _predicted(ending: str) -> dict[str, Any]:
+    """Predictions of a run and of its export for a file that has no label."""
+    frame = frame_of("all")
+    for name, table in (("table", frame), ("new", frame.drop(columns=LABEL)[:50])):
+        FILES[ending](table, f"{name}.{ending}")
+    succeed("init", f"table.{ending}", "--label", LABEL, "--force")
+    given = (
+        "estimator={type: LinearClassifier, label_vocabulary: ['no', 'yes']}",
+        "export=[final]",
+    )
+    succeed("run", "table.yaml", *given, "train={steps: 20}", "--restart")
+    found = {}
+    for model in ("runs/table", "runs/table/export/final"):
+        succeed("predict", model, "--input", f"new.{ending}", "--output", "found.csv")
+        found[model] = pd.read_csv("found.csv")["probability_yes"].to_numpy()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [each for each in FILES if each != "csv"])
+def test_files_of_other_kinds_are_read_alike(ending: str) -> None:
+    expected = _predicted("csv")["runs/table"]
+    assert np.ptp(expected) > 0.01
+    for model, found in _predicted(ending).items():
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5, err_msg=model)
+
+
+def test_files_that_cannot_be_read_are_errors() -> None:
+    for name, text in (("a.jsonl", "no json"), ("a.db", "no database"), ("b.jsonl", "")):
+        Path(name).write_text(text)
+        assert f"error: {name}" in invoke("init", name, "--label", "y").stderr
+    assert "error: none.db: no such file" in invoke("init", "none.db", "--label", "y").stderr
+    frame = pd.DataFrame({"x": [1, 2], "y": [0, 1]})
+    with sqlite3.connect("two.db") as connection:
+        frame.to_sql("one", connection)
+        frame.to_sql("other", connection)
+    message = invoke("init", "two.db", "--label", "y").stderr
+    assert "two.db: which table?" in message
+    assert "expected: table: one of one, other" in message

@@ -268,3 +268,19 @@ def test_command_on_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert page.titles[-3:] == ["Linear weights", "Model", "Configuration"]
     assert is_self_contained(page)
     assert sorted(each.name for each in Path(model_dir).glob("eval*")) == ["eval"]
+
+
+def test_notes_on_inferred_columns_are_a_table(tmp_path: Path) -> None:
+    write_checkpoint(str(tmp_path), "model-0", {"global_step": np.int64(0)}, {})
+    path = tmp_path / "report.html"
+    write_report(str(tmp_path), None, path)
+    assert "Columns" not in Page(path).titles
+    (tmp_path / "inferred_notes.json").write_text('{"age": "int64 -> numeric", "n": "<b>"}')
+    write_report(str(tmp_path), None, path)
+    page = Page(path)
+    assert "Columns" in page.titles
+    assert is_self_contained(page)
+    assert "<td>age</td><td>int64 -&gt; numeric</td>" in page.text
+    (tmp_path / "inferred_notes.json").write_text("damaged")
+    write_report(str(tmp_path), None, path)
+    assert "Columns" not in Page(path).titles

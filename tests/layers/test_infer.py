@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import datetime
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -660,3 +661,14 @@ def test_measurements_that_are_all_different_stay() -> None:
     assert not _left_out("customer_id", np.repeat(np.arange(150), 3))  # of several rows each
     assert not _left_out("n", random.integers(0, 900, 300))  # some twice
     assert not _left_out("customer_id", np.arange(0, 180, 2))  # too few rows to tell
+
+
+def test_words_out_of_the_vocabulary_are_noted() -> None:
+    random = np.random.default_rng(0)
+    words = [f"w{int(each)}" for each in random.pareto(1.0, 4000) * 10]
+    note = infer(pd.DataFrame({"w": words[:2000]})).notes["w"]
+    told = re.search(r"about ([\d.]+)% of other rows have other words", note)
+    assert told is not None
+    unseen = np.mean([each not in set(words[:2000]) for each in words[2000:]])
+    assert float(told[1]) / 100 == pytest.approx(unseen, abs=0.03)
+    assert "other words" not in infer(pd.DataFrame({"w": ["a", "b"] * 50})).notes["w"]

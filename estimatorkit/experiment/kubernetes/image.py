@@ -24,7 +24,7 @@ from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.estimators import WarmStart
 from estimatorkit.experiment.kubernetes.job import SHARED
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.experiment.sources import CsvSource, ParquetSource, TFRecordSource
+from estimatorkit.experiment.sources import FILE_SOURCES, DataSetSource
 from estimatorkit.version import __version__
 
 FOLDER = "/experiment"
@@ -35,7 +35,9 @@ RAY = "2.60.0"
 """The version of Ray in the image, which KubeRay must know; tokens need 2.52 or later."""
 
 _PYTHON = "3.12"
-_FILES = {CsvSource: "csv", ParquetSource: "parquet", TFRecordSource: "tfrecord"}
+_FILES: dict[type[Any], str] = {
+    kind: key for key, kind in FILE_SOURCES.items() if kind is not DataSetSource
+}
 
 
 @dataclass(frozen=True)
