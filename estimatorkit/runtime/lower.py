@@ -46,7 +46,7 @@ from estimatorkit.runtime.xla.faults import (
     raise_found,
     tested,
 )
-from estimatorkit.runtime.xla.jaxpr_optimizer import optimized
+from estimatorkit.runtime.xla.jaxpr_optimizer import optimized, rewritten
 from estimatorkit.runtime.xla.memory_errors import Shapes, abstract, out_of_memory
 from estimatorkit.runtime.xla.random_bits import random_key, split_key, state_in_body
 from estimatorkit.runtime.xla.sharded_rows import whole
@@ -509,13 +509,12 @@ def segment_function(
         inputs: Sequence[Any], state: Sequence[Any], before: Any = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
         closed, tree = segment_jaxpr(segment, static_values, inputs, state, watch, sites)
-        leaves = jax.tree.leaves((inputs, state))
-        evaluate, faults = optimized(closed), []
+        leaves, faults = jax.tree.leaves((inputs, state)), []
         if has(closed.jaxpr, GUARD):
-            outputs, vector = collect(evaluate, leaves, before, axis)
+            outputs, vector = collect(rewritten(closed, leaves), leaves, before, axis)
             faults = [vector]
         else:
-            outputs = evaluate(leaves)
+            outputs = optimized(closed)(leaves)
         return (*jax.tree.unflatten(tree, outputs), faults)
 
     return run
