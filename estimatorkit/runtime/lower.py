@@ -33,6 +33,7 @@ from estimatorkit.core.shapes import TensorShape, as_shape, differ
 from estimatorkit.core.sizes import as_traced, is_symbolic
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
+from estimatorkit.garbage import uncollected
 from estimatorkit.runtime.graph_optimizer import Rewriting
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.xla.collected_faults import collect, has
@@ -505,6 +506,7 @@ def segment_function(
     """
     sites = sites or Sites()
 
+    @uncollected()
     def run(
         inputs: Sequence[Any], state: Sequence[Any], before: Any = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
@@ -520,6 +522,7 @@ def segment_function(
     return run
 
 
+@uncollected()
 def segment_jaxpr(
     segment: Segment,
     static_values: Mapping[Tensor, Any],
