@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from estimatorkit.garbage import uncollected
+
 
 def attach(
     module: str, file: str
@@ -94,6 +96,7 @@ def stub_of(module: str) -> Path:
     return path / "__init__.pyi" if path.is_dir() else path.with_suffix(".pyi")
 
 
+@uncollected()
 def fetch(place: str) -> Any:
     """Imports what is at a place: 'module:name', or 'module'."""
     module, _, name = place.partition(":")

@@ -33,6 +33,7 @@ from estimatorkit.core.shapes import TensorShape, as_shape, differ
 from estimatorkit.core.sizes import as_traced, is_symbolic
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
+from estimatorkit.garbage import uncollected
 from estimatorkit.runtime.graph_optimizer import Rewriting
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.xla.collected_faults import collect, has
@@ -46,7 +47,7 @@ from estimatorkit.runtime.xla.faults import (
     raise_found,
     tested,
 )
-from estimatorkit.runtime.xla.jaxpr_optimizer import optimized
+from estimatorkit.runtime.xla.jaxpr_optimizer import optimized, rewritten
 from estimatorkit.runtime.xla.memory_errors import Shapes, abstract, out_of_memory
 from estimatorkit.runtime.xla.random_bits import random_key, split_key, state_in_body
 from estimatorkit.runtime.xla.sharded_rows import whole
@@ -505,22 +506,23 @@ def segment_function(
     """
     sites = sites or Sites()
 
+    @uncollected()
     def run(
         inputs: Sequence[Any], state: Sequence[Any], before: Any = None
     ) -> tuple[list[Any], list[Any], list[Any]]:
         closed, tree = segment_jaxpr(segment, static_values, inputs, state, watch, sites)
-        leaves = jax.tree.leaves((inputs, state))
-        evaluate, faults = optimized(closed), []
+        leaves, faults = jax.tree.leaves((inputs, state)), []
         if has(closed.jaxpr, GUARD):
-            outputs, vector = collect(evaluate, leaves, before, axis)
+            outputs, vector = collect(rewritten(closed, leaves), leaves, before, axis)
             faults = [vector]
         else:
-            outputs = evaluate(leaves)
+            outputs = optimized(closed)(leaves)
         return (*jax.tree.unflatten(tree, outputs), faults)
 
     return run
 
 
+@uncollected()
 def segment_jaxpr(
     segment: Segment,
     static_values: Mapping[Tensor, Any],

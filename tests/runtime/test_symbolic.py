@@ -28,7 +28,7 @@ from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.session import Session
 from estimatorkit.runtime.symbolic import SymbolicTrace, symbolic_trace
 from estimatorkit.runtime.xla.collected_faults import collect
-from estimatorkit.runtime.xla.jaxpr_optimizer import optimized
+from estimatorkit.runtime.xla.jaxpr_optimizer import rewritten
 from tests.ops.test_ops import (
     Example,
     _real_parts,
@@ -239,7 +239,7 @@ def test_faults_name_the_sizes_of_the_run() -> None:
         given = [floats(5, 3), np.array([1, 2, 0, 7], np.int32)]
         values = trace.values([each.shape for each in given])
         assert values is not None
-        _, vector = collect(optimized(at_sizes(trace.jaxpr, values)), given, None, None)
+        _, vector = collect(rewritten(at_sizes(trace.jaxpr, values), given), given, None, None)
         error = trace.sites.error(vector, values)
         assert error is not None
         assert "indices[3] = 7 is not in [0, 5)" in str(error)

@@ -27,19 +27,18 @@ def has(jaxpr: Any, *primitives: Any) -> bool:
 
 
 def collect(
-    function: Callable[..., Any], arguments: Sequence[Any], vector: Any, axis: str | None
+    closed: ClosedJaxpr, arguments: Sequence[Any], vector: Any, axis: str | None
 ) -> tuple[list[Any], Any]:
-    """Runs a function that contains marks; also returns the vector of its first fault.
+    """Runs a jaxpr that contains marks; also returns the vector of its first fault.
 
     Args:
-        function: from a list of arrays to a list of arrays.
-        arguments: the arrays.
+        closed: the jaxpr.
+        arguments: its arguments.
         vector: that of the steps before: after a fault, variables keep their values; or None.
         axis: the mesh axis of replicas, who learn of each other's faults; or None.
     """
-    closed = jax.make_jaxpr(function)(list(arguments))
     collected = _Collected(vector, axis)
-    outputs = collected.run(closed, jax.tree.leaves(arguments))
+    outputs = collected.run(closed, arguments)
     return outputs, collected.shared()
 
 

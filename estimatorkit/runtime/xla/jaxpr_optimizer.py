@@ -42,10 +42,25 @@ LEAST_PIECES = 4
 _SHAPES = frozenset({"reshape", "squeeze", "expand_dims", "broadcast_in_dim"})
 """Primitives that may change the shape alone."""
 
+_JOINS = frozenset({"concatenate", "stack"})
+
 
 def optimized(closed: ClosedJaxpr) -> Callable[[Sequence[Any]], list[Any]]:
     """Returns a function that computes what a jaxpr does, in fewer equations."""
     return _Evaluation(closed).run
+
+
+def rewritten(closed: ClosedJaxpr, arguments: Sequence[Any]) -> ClosedJaxpr:
+    """The jaxpr of `optimized`; the same equations, untraced, if none are fewer.
+
+    Args:
+        closed: the jaxpr.
+        arguments: its arguments, or their types.
+    """
+    evaluation = _Evaluation(closed)
+    if evaluation.changes:
+        return jax.make_jaxpr(evaluation.run)(list(arguments))
+    return ClosedJaxpr(closed.jaxpr, evaluation.constants)
 
 
 class _Piece(NamedTuple):
@@ -87,14 +102,25 @@ class _Evaluation:
         self._loops = find_repetitions(equations, self._users, large)
         self._terms = self._sums() if self._loops else {}
 
+    @property
+    def changes(self) -> bool:
+        """Whether there are loops, or joins that may be transpositions."""
+        return bool(self._loops) or any(
+            equation.primitive.name in _JOINS and len(equation.invars) >= LEAST_PIECES
+            for equation in self._equations
+        )
+
+    @property
+    def constants(self) -> list[Any]:
+        """The constants, of the types that equations were traced with."""
+        jaxpr = self._closed.jaxpr
+        return list(map(_of_type, jaxpr.constvars, self._closed.consts))
+
     def run(self, arguments: Sequence[Any]) -> list[Any]:
         """Returns the outputs."""
         jaxpr = self._closed.jaxpr
-        given = [*self._closed.consts, *arguments]
-        for variable, value in zip([*jaxpr.constvars, *jaxpr.invars], given, strict=True):
-            # Outside `x64`, JAX narrows NumPy's 64-bit types to 32 bits.
-            known = isinstance(value, (np.ndarray, np.generic))
-            self._values[variable] = np.asarray(value, variable.aval.dtype) if known else value
+        self._values.update(zip(jaxpr.constvars, self.constants, strict=True))
+        self._values.update(zip(jaxpr.invars, map(_of_type, jaxpr.invars, arguments), strict=True))
         at = 0
         for loop in self._loops:
             self._evaluate(range(at, loop.start))
@@ -109,7 +135,7 @@ class _Evaluation:
             terms = self._terms.get(index)
             if terms is not None:
                 results = [reduce(lax.add, map(self._read, terms))] if terms else []
-            elif equation.primitive.name in ("concatenate", "stack"):
+            elif equation.primitive.name in _JOINS:
                 results = [self._join(equation)]
             else:
                 results = bind_equation(equation, map(self._read, equation.invars))
@@ -318,6 +344,12 @@ class _Evaluation:
                     left = [atom for atom in left if atom not in atoms[1:]]
                     shorter = True
         return left if shorter else None
+
+
+def _of_type(variable: Variable, value: Any) -> Any:
+    """A value with the variable's dtype: outside `x64`, JAX narrows NumPy's 64-bit types."""
+    known = isinstance(value, (np.ndarray, np.generic))
+    return np.asarray(value, variable.aval.dtype) if known else value
 
 
 def _size(variable: Variable) -> int:
