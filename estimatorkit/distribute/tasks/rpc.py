@@ -273,6 +273,7 @@ class RunPrograms(Request[Values]):
             worker's next step.
         bound: the most steps that the worker may be ahead of the slowest; None for no bound.
         ahead: how many of the worker's steps have read parameters, and updated none yet.
+        bfloat16_rows: whether to send rows of tables rounded to bfloat16.
     """
 
     programs: tuple[str, ...]
@@ -280,6 +281,7 @@ class RunPrograms(Request[Values]):
     updates: int = 0
     bound: int | None = None
     ahead: int = 0
+    bfloat16_rows: bool = False
 
 
 @dataclass(frozen=True)
