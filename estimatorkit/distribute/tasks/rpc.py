@@ -269,11 +269,9 @@ class RunPrograms(Request[Values]):
     Attributes:
         programs: their names.
         worker: the worker whose training step this is, or None.
-        updates: how many of the first programs update parameters; the others read them for the
-            worker's next step.
+        updates: how many of the first programs update; the others read for the next step.
         bound: the most steps that the worker may be ahead of the slowest; None for no bound.
-        ahead: how many of the worker's steps have read parameters, and updated none yet.
-        bfloat16_rows: whether to send rows of tables rounded to bfloat16.
+        ahead: its steps in flight: they have read and not updated. bfloat16_rows: rows sent so.
     """
 
     programs: tuple[str, ...]
