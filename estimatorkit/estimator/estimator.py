@@ -130,6 +130,7 @@ class Estimator:
                 config.session_creation_timeout_secs,
                 config.max_steps_ahead,
                 config.steps_in_flight - 1,
+                config.bfloat16_rows,
             )
 
     def _assert_members_are_not_overridden(self) -> None:

@@ -41,6 +41,7 @@ _FIELDS = (
     "checkpoint_save_graph_def",
     "max_steps_ahead",
     "steps_in_flight",
+    "bfloat16_rows",
     "stuck_secs",
 )
 
@@ -54,7 +55,6 @@ _BOUNDS = {
     "log_step_count_steps": "> 0",
     "session_creation_timeout_secs": "> 0",
     "max_steps_ahead": ">= 0",
-    "steps_in_flight": "> 0",
     "stuck_secs": "> 0",
 }
 
@@ -88,6 +88,9 @@ class RunConfig:
         steps_in_flight: 1, or 2: parameter servers then send what the next step reads while a
             worker computes a step, so that it lacks the update of that one, and of others' as
             before. It counts as a step ahead. Not in TensorFlow.
+        bfloat16_rows: whether parameter servers and workers send each other the rows of tables and
+            their gradients as bfloat16: half the bytes, each number off by at most a 256th of
+            itself. Tables stay float32. Not in TensorFlow.
         stuck_secs: the timeout for a stuck peer: a process of a cluster exits with code 138 after
             this many seconds, and 20 times the longest wait so far, without a step. Not in
             TensorFlow.
@@ -121,6 +124,7 @@ class RunConfig:
         *,
         max_steps_ahead: int | None = None,
         steps_in_flight: int = 1,
+        bfloat16_rows: bool = False,
         stuck_secs: float = 600.0,
     ) -> None:
         steps, secs = save_checkpoints_steps, save_checkpoints_secs
@@ -150,6 +154,7 @@ class RunConfig:
         self._checkpoint_save_graph_def = checkpoint_save_graph_def
         self._max_steps_ahead = max_steps_ahead
         self._steps_in_flight = steps_in_flight
+        self._bfloat16_rows = bfloat16_rows
         self._stuck_secs = stuck_secs
         self._validate()
 
@@ -186,7 +191,7 @@ class RunConfig:
             if value is not None and (value < 0 or (value == 0 and bound == "> 0")):
                 raise value_error(f"{name} should be {bound}", received=value)
         most = 2 if self._max_steps_ahead != 0 else 1
-        if self._steps_in_flight > most:
+        if self._steps_in_flight not in (None, 1, most):
             raise value_error(
                 "steps_in_flight is out of range",
                 expected="1 or 2, and 1 with max_steps_ahead=0",
@@ -311,6 +316,11 @@ class RunConfig:
     def steps_in_flight(self) -> int:
         """How many steps with parameter servers overlap. Not in TensorFlow."""
         return self._steps_in_flight
+
+    @property
+    def bfloat16_rows(self) -> bool:
+        """Whether rows of tables are sent as bfloat16. Not in TensorFlow."""
+        return self._bfloat16_rows
 
     @property
     def stuck_secs(self) -> float:

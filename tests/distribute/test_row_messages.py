@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 
 import estimatorkit as tf
+from estimatorkit.distribute.tasks.row_messages import rounded, widened
 from estimatorkit.distribute.tasks.rpc import RunPrograms
 from estimatorkit.distribute.tasks.task_channel import TaskChannel
 from tests.distribute.test_step_leases import HERE, HOLDS, Servers, servers
@@ -45,8 +49,13 @@ OPTIMIZERS = [tf.train.GradientDescentOptimizer, tf.train.AdagradOptimizer, tf.t
 @pytest.mark.multiprocess
 @sweep("optimizer", OPTIMIZERS, quick=1)
 @sweep("shards", [4, 1], quick=1)
+@pytest.mark.parametrize("rounds", [False, True])
 def test_duplicate_ids_are_sent_once(
-    servers: Servers, optimizer: Any, shards: int, monkeypatch: pytest.MonkeyPatch
+    servers: Servers,
+    optimizer: Any,
+    shards: int,
+    rounds: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     losses = []
     moved: Counter[str] = Counter()
@@ -66,14 +75,38 @@ def test_duplicate_ids_are_sent_once(
         loss, train, _ = graph_of(optimizer(1e-3), HERE, shards)
         session.run(tf.global_variables_initializer())
         expected = [session.run([loss, train])[0] for _ in range(6)]
-    _, loop = servers.loop("/job:worker/task:0", graph_of(optimizer(1e-3), HOLDS, shards))
+    graph = graph_of(optimizer(1e-3), HOLDS, shards)
+    _, loop = servers.loop("/job:worker/task:0", graph, bfloat16_rows=rounds)
     assert loop.one_round_trip
     losses += list(loop.run(2).every[0])
     monkeypatch.setattr(TaskChannel, "send", sent)
     monkeypatch.setattr(TaskChannel, "receive", received)
     losses += list(loop.run(4).every[0])
-    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    if rounds:  # the rows' norms, whose steps are off by a 256th
+        norms = np.sqrt(expected)
+        np.testing.assert_allclose(np.sqrt(losses), norms, atol=norms.max() / 256)
+        assert not np.allclose(losses, expected, 1e-5)
+    else:
+        np.testing.assert_allclose(losses, expected, rtol=1e-5)
     # Of 32 rows a step, 4 at most are distinct, which travel as 16: ids, and 0 of those elsewhere.
-    most = 16 * shards * (4 * WIDTH + 8)
+    most = 16 * shards * ((2 if rounds else 4) * WIDTH + 8)
     assert 0 < moved["in"] <= 4 * most
     assert 0 < moved["out"] <= 4 * (most + 16 * 8 * shards + 64)
+
+
+@given(
+    arrays(
+        np.float32,
+        (4, 3),
+        elements=st.floats(-(2.0**100), 2.0**100, width=32, allow_subnormal=False),
+    )
+)
+def test_rounded_rows_are_off_by_a_256th(rows: NDArray[np.float32]) -> None:
+    sent = rounded(rows)
+    assert 2 * sent.nbytes == rows.nbytes
+    back = widened(sent, tf.float32)
+    assert back.dtype == np.float32
+    assert (np.abs(back.astype(np.float64) - rows) <= np.abs(rows.astype(np.float64)) / 256).all()
+    whole = np.arange(3)
+    assert rounded(whole) is whole
+    assert widened(sent, tf.bfloat16) is sent

@@ -73,10 +73,10 @@ class Servers:
         self._clusters: list[TaskCluster] = []
 
     def loop(
-        self, name: str, graph: Any, bound: int | None = None, ahead: int = 0
+        self, name: str, graph: Any, bound: int | None = None, ahead: int = 0, **options: Any
     ) -> tuple[Any, ClusterLoop]:
         """A session of a worker, and its loop of the steps that `training_graph` made."""
-        cluster = TaskCluster(self.addresses, HERE, name, bound=bound, ahead=ahead)
+        cluster = TaskCluster(self.addresses, HERE, name, bound=bound, ahead=ahead, **options)
         self._clusters.append(cluster)
         seen, train, step = graph
         session = tf.Session(serve_target(name, Target(ResourceStore(), cluster, shared=False)))

@@ -53,6 +53,11 @@ def test_defaults_match_tf_estimator(tmp_path: Path) -> None:
     assert experiment.estimator.model_dump()["optimizer"] == "Ftrl"
 
 
+def test_run_has_settings_of_parameter_servers(tmp_path: Path) -> None:
+    run = load(tmp_path, BASE, "run={steps_in_flight: 2, bfloat16_rows: true}").run
+    assert (run.steps_in_flight, run.bfloat16_rows) == (2, True)
+
+
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_dump_round_trips(kind: str, tmp_path: Path) -> None:
     experiment = load(tmp_path, BASE, f"estimator={ESTIMATORS[kind]}")

@@ -425,7 +425,8 @@ def _remote(parts: Sequence[Partition], whole: Partitions, state: ClusterState) 
     found = []
     for part in parts:
         remote = RemotePart(part, whole, state)
-        found.append((remote, RowMessages(part, remote.takes, remote.gives, kept)))
+        rounds = state.cluster.bfloat16_rows
+        found.append((remote, RowMessages(part, remote.takes, remote.gives, kept, rounds)))
     return found
 
 
@@ -462,6 +463,7 @@ class _TaskStep:
             len(epilogue),
             None if cluster.bound is None else cluster.bound - ahead,
             ahead,
+            cluster.bfloat16_rows,
             zero_copy=True,
             arrays=arrays,
         )

@@ -3,6 +3,9 @@
 The ids of an embedding lookup on another task are sent once each, and the rows that come back are
 repeated here. The gradients of equal ids are summed before they are sent. The parts of a table get
 all ids of a batch, those of other parts as one surplus index (see `ops.array.own_rows`).
+
+Rows and gradients of float32 may be sent as bfloat16, with half the bytes: each number is then off
+by at most a 256th of itself. The tables and what optimizers keep stay float32.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core.dtypes import DType, bfloat16, float32
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.distribute.tasks.partitions import Partition
 from estimatorkit.lazy import LazyFunctions
@@ -31,6 +35,7 @@ class RowMessages:
         takes: the tensors sent to the task, in order.
         gives: the tensors sent back, in order.
         kept: tensors that the task keeps for later partitions, which need them as they are.
+        bfloat16_rows: whether gradients of rows are rounded to bfloat16.
     """
 
     def __init__(
@@ -39,7 +44,9 @@ class RowMessages:
         takes: Sequence[Tensor],
         gives: Sequence[Tensor],
         kept: Collection[Tensor],
+        bfloat16_rows: bool = False,
     ) -> None:
+        self._rounds = bfloat16_rows
         self._takes = list(takes)
         self._gives = list(gives)
         self._lookups: dict[Tensor, list[Tensor]] = {}
@@ -93,6 +100,8 @@ class RowMessages:
                 arrays[indices] = distinct
                 for each in gradients:
                     arrays[each] = _summed(arrays[each], place, len(distinct))
+            for each in gradients if self._rounds else ():
+                arrays[each] = rounded(arrays[each])
         return list(arrays.values())
 
     def _distinct(
@@ -126,12 +135,23 @@ class RowMessages:
                 place, shape = self._places[tensor]
                 rows = value.reshape(len(value), *value.shape[len(shape) :])
                 value = rows.take(place, 0).reshape(*shape, *rows.shape[1:])
-            values.append(value)
+            values.append(widened(value, tensor.dtype))
         return values
 
 
 _SUMMED = (np.dtype(np.float32), np.dtype(np.float64))
 """Gradients of 16 bits are summed by the task, in 32 bits."""
+
+
+def rounded(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows of float32 as bfloat16, others as they are."""
+    return rows.astype(bfloat16.numpy_dtype) if rows.dtype == np.float32 else rows
+
+
+def widened(array: Any, dtype: DType) -> Any:
+    """An array that `rounded` may have made, in the dtype of its tensor."""
+    is_rounded = dtype is float32 and array.dtype == bfloat16.numpy_dtype
+    return array.astype(np.float32) if is_rounded else array
 
 
 def _is_ids(tensor: Tensor) -> bool:

@@ -269,10 +269,9 @@ class RunPrograms(Request[Values]):
     Attributes:
         programs: their names.
         worker: the worker whose training step this is, or None.
-        updates: how many of the first programs update parameters; the others read them for the
-            worker's next step.
+        updates: how many of the first programs update; the others read for the next step.
         bound: the most steps that the worker may be ahead of the slowest; None for no bound.
-        ahead: how many of the worker's steps have read parameters, and updated none yet.
+        ahead: its steps in flight: they have read and not updated. bfloat16_rows: rows sent so.
     """
 
     programs: tuple[str, ...]
@@ -280,6 +279,7 @@ class RunPrograms(Request[Values]):
     updates: int = 0
     bound: int | None = None
     ahead: int = 0
+    bfloat16_rows: bool = False
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ class TaskCluster:
         wait_secs: how long to wait for a task that has not started yet.
         bound: the most steps this process may be ahead of the slowest worker; None for no bound.
         ahead: how many further steps read parameters while one is computed: 0 or 1.
+        bfloat16_rows: whether messages of steps round rows and their gradients to bfloat16.
 
     Attributes:
         worker: this process's name as a worker.
@@ -72,6 +73,7 @@ class TaskCluster:
         wait_secs: float = WAIT_SECS,
         bound: int | None = None,
         ahead: int = 0,
+        bfloat16_rows: bool = False,
     ) -> None:
         names = dict.fromkeys([*addresses, *filter(None, [own])])
         self.placer = TaskPlacer(names, default, own)
@@ -82,6 +84,7 @@ class TaskCluster:
         self._process = uuid.uuid4().hex
         self.bound = bound
         self.ahead = ahead
+        self.bfloat16_rows = bfloat16_rows
         self.shard_server: str | None = None
         """The task with the queues of `dynamic_sharding`; None if each process reads all shards."""
         self.raise_if_cancelled: Callable[[], None] = lambda: None

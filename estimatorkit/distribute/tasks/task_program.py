@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.distribute.tasks import rpc
+from estimatorkit.distribute.tasks.row_messages import rounded, widened
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
@@ -36,6 +38,13 @@ class Program:
         self._part = part
         self._held = held
         self._given = [name for name in part.inputs if name not in part.kept]
+        dtypes = {name: each.dtype for name, each in zip(part.inputs, fed, strict=True)}
+        self._dtypes = [dtypes[name] for name in self._given]
+        self._rows = {
+            name
+            for name, tensor in zip(part.outputs, fetched, strict=True)
+            if tensor.op.type == "GatherV2" and tensor.dtype is float32
+        }
         self.takes = len(self._given)
         self._state = ProcessState(graph, Placer(part.soft), held, len(available()) > 1)
         self._reads = _numbers_read(graph, fetched, targets, fed)
@@ -48,6 +57,7 @@ class Program:
         kept: dict[str, Any],
         raise_if_cancelled: Callable[[], None],
         waits: list[Callable[[], None]],
+        bfloat16_rows: bool = False,
     ) -> list[Any]:
         """Runs it, and returns the arrays to send back.
 
@@ -57,8 +67,9 @@ class Program:
                 the last partition.
             raise_if_cancelled: called while waiting; may raise to cancel.
             waits: receives functions that block until the inputs have been read.
+            bfloat16_rows: whether to round the rows of float32 tables to bfloat16.
         """
-        given = dict(zip(self._given, arrays, strict=True))
+        given = dict(zip(self._given, map(widened, arrays, self._dtypes), strict=True))
         given.update((name, kept[name]) for name in self._part.kept)
         fed = [given[name] for name in self._part.inputs]
         if self._reads:
@@ -71,7 +82,10 @@ class Program:
             kept.clear()
         else:
             kept.update(values)
-        return [np.asarray(values[name]) for name in self._part.sent]
+        sent = {name: np.asarray(values[name]) for name in self._part.sent}
+        for name in self._rows.intersection(sent) if bfloat16_rows else ():
+            sent[name] = rounded(sent[name])
+        return list(sent.values())
 
 
 def _numbers_read(

@@ -156,7 +156,7 @@ class TaskService:
                 if worker is not None and number == request.updates:
                     self._wait_to_read(worker, request, call)
                 inputs = list(itertools.islice(given, program.takes))
-                found += program(inputs, call.kept, raise_if_ended, waits)
+                found += program(inputs, call.kept, raise_if_ended, waits, request.bfloat16_rows)
                 if worker is not None and number == request.updates - 1:
                     with self._progress:
                         self._updates.updated(worker)
