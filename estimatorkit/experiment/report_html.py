@@ -190,11 +190,10 @@ def write_report(
     sections += _search_sections(model_dir)
     description = describe(model_dir)
     sections.append(Section("Model", description_html(description)))
-    notes = inferred.notes_of(model_dir)
-    if notes:
-        sections.append(
-            Section("Columns", html_table(("column", "what became of it"), notes.items()))
-        )
+    columns = inferred.notes_of(model_dir)
+    if columns:
+        head = ("column", "what became of it")
+        sections.append(Section("Columns", html_table(head, columns.items())))
     sections += _config_sections(model_dir)
     subtitle = (
         f"{escape(os.path.abspath(model_dir))}, "
