@@ -35,7 +35,7 @@ test-all: $(VENV)/installed-test ## the same, and the long sweeps, trainings and
 	@$(PYTEST)
 
 test-gpu: $(VENV)/installed-test ## the tests that compare the default device, a GPU say, with the CPU
-	@XLA_PYTHON_CLIENT_PREALLOCATE=false $(PYTEST) -m gpu tests/gpu
+	@XLA_PYTHON_CLIENT_PREALLOCATE=false $(PYTEST) -m gpu tests/gpu tests/compat/gpu
 
 check: $(VENV)/installed-dev ## formatting, lint and types
 	@echo "Formatting (ruff format --check)"
@@ -46,7 +46,8 @@ check: $(VENV)/installed-dev ## formatting, lint and types
 	@$(BIN)/mypy --strict -p estimatorkit
 
 docs: $(VENV)/installed-dev ## build the documentation into site/, with warnings as errors
-	@$(BIN)/mkdocs build --strict --quiet
+	@echo "Running the reference's examples and writing the pages (a minute or two)"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The documentation is in site/: $(BIN)/mkdocs serve shows it"
 
 build: $(VENV)/installed-dev ## make sdist and wheel in dist/, and check them

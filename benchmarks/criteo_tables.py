@@ -36,7 +36,12 @@ ROWS = (
     ("dynamic", ESTIMATORKIT, False),
     ("tensorflow", TENSORFLOW, True),
     ("estimatorkit", ESTIMATORKIT, True),
+    ("ahead", ESTIMATORKIT, True),
 )
+LABELS = {
+    "dynamic": "estimatorkit, dynamic tables",
+    "ahead": "estimatorkit, two steps in flight",
+}
 TABLES = sum(SIZES) * DIMENSION * 4 * 2 / 2**20
 
 
@@ -116,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         share = "" if small is None else f"{(peak - small['megabytes']) / TABLES:.2f}"
         ratios = [rate(4 if servers else 0), None if servers else rate(1)]
         shown = [f"{own / each:.2f}" if each else "" for each in ratios]
-        label = {"dynamic": "estimatorkit, dynamic tables"}.get(name, name)
+        label = LABELS.get(name, name)
         label += ", chief and parameter server" if servers else ""
         spread = f"{min(rates):,.0f} to {max(rates):,.0f}"
         cells = [label, f"{own:,.0f}", spread, *shown, f"{peak:,.0f}", share]

@@ -2,10 +2,11 @@
 
 Trains a network over embeddings with Adagrad, and prints examples a second and the peak of memory:
 
-    python benchmarks/criteo_tables_program.py tensorflow|pytorch|estimatorkit|dynamic [DIVISOR]
+    python benchmarks/criteo_tables_program.py PARTICIPANT [DIVISOR]
 
-DIVISOR makes the tables that many times smaller: what the rest takes is what is left. In a cluster
-(`TF_CONFIG`), every process runs the program.
+PARTICIPANT is tensorflow, pytorch, estimatorkit, dynamic (tables that grow) or ahead (two steps in
+flight). DIVISOR makes the tables that many times smaller: what the rest takes is what is left. In a
+cluster (`TF_CONFIG`), every process runs the program.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ class Rates(logging.Handler):
             self.rates.append(float(rate))
 
 
-def estimator(tf: Any, logger: str, divisor: int, dynamic: bool = False) -> float:
+def estimator(
+    tf: Any, logger: str, divisor: int, dynamic: bool = False, ahead: bool = False
+) -> float:
     """A `DNNClassifier`, as TensorFlow 2.15 and estimatorkit have it."""
     rates = Rates()
     logging.getLogger(logger).addHandler(rates)
@@ -125,6 +128,7 @@ def estimator(tf: Any, logger: str, divisor: int, dynamic: bool = False) -> floa
         save_checkpoints_steps=10**6,
         save_summary_steps=None,
         log_step_count_steps=LOGGED,
+        **({"steps_in_flight": 2} if ahead else {}),
     )
     model = tf.estimator.DNNClassifier(
         list(HIDDEN),
@@ -159,7 +163,8 @@ def main(participant: str, divisor: int) -> None:
     else:
         import estimatorkit as tf
 
-        rate = estimator(tf, "estimatorkit", divisor, participant == "dynamic")
+        dynamic, ahead = (participant == each for each in ("dynamic", "ahead"))
+        rate = estimator(tf, "estimatorkit", divisor, dynamic, ahead)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"examples": rate * BATCH, "megabytes": peak}))
 

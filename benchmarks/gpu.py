@@ -6,8 +6,8 @@ Each participant trains every workload in a process of its own, with data in mem
 images and text get one batch that stays on the device; tables are read, shuffled and sent.
 `--quick` is for CPUs: does it run? For each the report has steps a second; what share of the
 device's peak the network's own products are (that of products of 8192 x 8192, in the same process);
-and for estimatorkit the part of the time in which the device computes: what is missing is the
-host's. The data are random: losses say nothing.
+what the step costs the host, and for estimatorkit the part of the time in which the device
+computes. The data are random: losses say nothing.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Figure:
     Attributes:
         participant, workload: the names.
         steps: steps a second.
+        host: milliseconds of all the host's threads a step.
         share: of the peak of products in the same dtype; None if the operations are not counted.
         busy: the part of the time in which the device computed; None if nobody looked.
         seconds: the time of the whole measurement, compilation included.
@@ -45,13 +46,14 @@ class Figure:
     participant: str
     workload: str
     steps: float
+    host: float
     share: float | None
     busy: float | None
     seconds: float
 
 
-def estimator_rate(workload: Workload) -> tuple[float, float | None]:
-    """The steps a second of an Estimator, and the busy part of the device's time."""
+def estimator_rate(workload: Workload) -> tuple[float, float, float | None]:
+    """The steps a second of an Estimator, the host's seconds a step, and the device's busy part."""
     import jax
 
     import estimatorkit.compat.v1 as tf
@@ -60,10 +62,10 @@ def estimator_rate(workload: Workload) -> tuple[float, float | None]:
         """The time of a training's steps: without its start, and what it saves at its end."""
 
         def after_create_session(self, session: Any, coord: Any) -> None:
-            self.started = time.perf_counter()
+            self.started, self.before = time.perf_counter(), time.process_time()
 
         def after_steps(self, steps: Any) -> None:
-            self.ended = time.perf_counter()
+            self.ended, self.after = time.perf_counter(), time.process_time()
 
     config = tf.estimator.RunConfig(
         tempfile.mkdtemp(), save_checkpoints_steps=10**9, save_summary_steps=None
@@ -74,11 +76,12 @@ def estimator_rate(workload: Workload) -> tuple[float, float | None]:
         clock = Clock()
         model.train(input_fn, hooks=[clock], steps=workload.steps)
         if number:  # the first compiles
-            rates.append(workload.steps / (clock.ended - clock.started))
+            rate = workload.steps / (clock.ended - clock.started)
+            rates.append((rate, (clock.after - clock.before) / workload.steps))
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             model.train(input_fn, steps=max(2, workload.steps // 4))
-        return max(rates), busy_part(folder)
+        return *max(rates), busy_part(folder)
 
 
 def busy_part(folder: str) -> float | None:
@@ -132,16 +135,16 @@ def figures(participant: str, workloads: list[Workload]) -> Iterator[Figure]:
         started = time.perf_counter()
         busy = None
         if participant == "estimatorkit":
-            rate, busy = estimator_rate(workload)
+            rate, host, busy = estimator_rate(workload)
         else:
-            rate = gpu_peers.rate(workload, participant.endswith("compiled"))
+            rate, host = gpu_peers.rate(workload, participant.endswith("compiled"))
         share = None
         if workload.operations and on_device:
             if workload.dtype not in peaks:
                 peaks[workload.dtype] = peak(participant, workload.dtype)
             share = workload.operations * rate / peaks[workload.dtype]
         seconds = time.perf_counter() - started
-        yield Figure(participant, workload.name, rate, share, busy, seconds)
+        yield Figure(participant, workload.name, rate, 1000 * host, share, busy, seconds)
 
 
 def _on_accelerator() -> bool:
@@ -170,14 +173,16 @@ def measured(participant: str, options: argparse.Namespace, seconds: float) -> l
 def table(found: list[Figure]) -> str:
     """The report, in Markdown."""
     lines = [
-        "| workload | participant | steps a second | share of peak | device busy | of compiled |"
+        "| workload | participant | steps a second | host ms a step | share of peak | device busy "
+        "| of compiled |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    lines.append("| --- | --- | --- | --- | --- | --- |")
     compiled = {each.workload: each.steps for each in found if each.participant == PARTICIPANTS[2]}
     for each in sorted(found, key=lambda each: list(WORKLOADS).index(each.workload)):
         best = compiled.get(each.workload)
         cells: list[tuple[float | None, Callable[[float], str]]] = [
             (each.steps, "{:,.4g}".format),
+            (each.host, "{:.3g}".format),
             (each.share, "{:.0%}".format),
             (each.busy, "{:.0%}".format),
             (best and each.steps / best, "{:.2f}".format),

@@ -20,8 +20,8 @@ from benchmarks.gpu_workloads import Workload
 WARM = 5
 
 
-def rate(workload: Workload, compiled: bool) -> float:
-    """Steps a second, of the best of three runs."""
+def rate(workload: Workload, compiled: bool) -> tuple[float, float]:
+    """Steps a second, and the host's seconds a step, of the best of three runs."""
     import torch
 
     torch.backends.cudnn.benchmark = True
@@ -41,13 +41,14 @@ def rate(workload: Workload, compiled: bool) -> float:
         for each in optimizers:
             each.step()
 
-    def run(count: int) -> float:
+    def run(count: int) -> tuple[float, float]:
         _wait(torch)
-        started = time.perf_counter()
+        started, before = time.perf_counter(), time.process_time()
         for number in range(count):
             step(number)
         _wait(torch)
-        return count / (time.perf_counter() - started)
+        after = time.process_time()
+        return count / (time.perf_counter() - started), (after - before) / count
 
     run(WARM)
     return max(run(workload.steps) for _ in range(3))

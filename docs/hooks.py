@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from docs.reference_pages import reference_pages  # noqa: E402
 
-logging.getLogger("estimatorkit").setLevel(logging.ERROR)  # examples train
+logging.getLogger("estimatorkit").setLevel(logging.CRITICAL)  # examples train, and diverge
 
 # Files outside docs/ that are pages, and what they are called there.
 PAGES = {

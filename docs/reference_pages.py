@@ -139,6 +139,7 @@ def run_example(code: str) -> str:
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),
         contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(io.StringIO()),
         tf.Graph().as_default() as graph,
     ):
         exec(compile(tree, "<example>", "exec"), space)

@@ -7,6 +7,7 @@ description. Source stays within `WIDTH` columns, whatever names and words hold.
 
 from __future__ import annotations
 
+import importlib
 import keyword
 import operator
 import re
@@ -127,7 +128,7 @@ class Step:
 
     Attributes:
         path: the method (`astype`) or the attribute (`dt.month`) of a Series; what starts with
-            `pd.` is a function of pandas that takes the Series.
+            `pd.` or `tf.` is a function of pandas or of this package that takes the Series.
         arguments: of the method; None: it is an attribute.
         keywords: of the function, pairs of name and value.
     """
@@ -136,23 +137,32 @@ class Step:
     arguments: tuple[Any, ...] | None = ()
     keywords: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def is_function(self) -> bool:
+        """Whether it is a function of the Series, not a method."""
+        return self.path.startswith(("pd.", "tf."))
+
     def apply(self, series: Any) -> Any:
         """The Series after the step."""
-        if self.path.startswith("pd."):
-            import pandas as pd
-
-            function = operator.attrgetter(self.path[3:])(pd)
-            return function(series, **dict(self.keywords))
+        if self.is_function:
+            library, _, name = self.path.partition(".")
+            module = importlib.import_module({"pd": "pandas", "tf": "estimatorkit"}[library])
+            return operator.attrgetter(name)(module)(series, **dict(self.keywords))
         found = operator.attrgetter(self.path)(series)
         return found if self.arguments is None else found(*map(_made, self.arguments))
 
     def after(self, text: str) -> str:
         """The source of the step after that of a Series."""
-        parts = [inline(value, {}) for value in self.arguments or ()]
-        parts += [f"{name}={inline(value, {})}" for name, value in self.keywords]
-        if self.path.startswith("pd."):
-            return f"{self.path}({', '.join([text, *parts])})"
-        return f"{text}.{self.path}" + ("" if self.arguments is None else f"({', '.join(parts)})")
+        if self.is_function:
+            return f"{self.path}({', '.join([text, *self.parts])})"
+        given = "" if self.arguments is None else f"({', '.join(self.parts)})"
+        return f"{text}.{self.path}{given}"
+
+    @property
+    def parts(self) -> list[str]:
+        """The source of each argument."""
+        named = [f"{name}={inline(value, {})}" for name, value in self.keywords]
+        return [*(inline(value, {}) for value in self.arguments or ()), *named]
 
 
 def apply(steps: Iterable[Step], series: Any) -> Any:
@@ -252,10 +262,13 @@ def render_series(source: Any, steps: tuple[Step, ...], indent: int, used: int) 
     text = f"frame[{render(source, {}, indent + 4, indent + 11)}]"
     lines = [text]
     for step in steps:
-        if step.path.startswith("pd."):
-            lines = [step.after("".join(lines))]
-        else:
+        if not step.is_function:
             lines.append(step.after(""))
+            continue
+        whole = step.after("".join(lines))
+        last = [f"{lines[-1]},", *(f"{part}," for part in step.parts)]
+        broken = [f"{step.path}(", *(f"    {each}" for each in [*lines[:-1], *last]), ")"]
+        lines = [whole] if indent + 4 + len(whole) <= WIDTH else broken
     return "(\n" + "".join(f"{inner}{each}\n" for each in lines) + f"{end})"
 
 

@@ -8,14 +8,17 @@ data: a `Feature` holds the steps that make it, which `prepare` takes and which 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit._inferred_cells import reading
 from estimatorkit._inferred_code import Call, Scaling, Step, apply, shown
+from estimatorkit.data.cell_looks import Look
 from estimatorkit.layers import feature_column
 
 if TYPE_CHECKING:
@@ -24,10 +27,21 @@ if TYPE_CHECKING:
 MAX_INTEGERS = 12  # months; more distinct integers are numbers
 ROWS_AN_INTEGER = 5  # so many rows each integer has on average, or else they are numbers
 NEARLY_UNIQUE, MANY_ROWS = 0.9, 100
+TEXT_UNIQUE, TEXT_WORDS = 0.5, 2.5  # text is distinct in so many rows, of so many words on average
+WORD_BUCKETS = 256
 MISSING_FLAG = 0.05
 DATES = 0.95  # which part of the words must be dates
 MAX_DIMENSION = 50
 _ISO_DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+ID_SPAN = 4  # so many times wider than the rows may the range of their ids be
+_NAME_WORDS = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_IDS_NAMES = frozenset(("id", "uuid", "guid"))
+_JOINED_ID = re.compile(
+    "(?:user|customer|client|passenger|patient|person|member|employee|account|order|invoice|"
+    "transaction|session|product|item|record|row|case|house|loan|listing)(?:id|no|nr|number)"
+)
+_TIMES = frozenset(("year", "month", "week", "day", "hour", "minute", "second", "time", "date"))
+_TIMES |= {"epoch", "timestamp"}
 _IDS = (Step("fillna", (-1,)), Step("astype", ("int64",)))  # -1 counts for nothing
 
 
@@ -39,6 +53,7 @@ class Limits:
     embedding_from: int
     buckets: int
     fill_missing: bool = True
+    text: Literal["drop", "hash", "embed"] = "hash"
 
 
 @dataclass(frozen=True)
@@ -71,7 +86,13 @@ class Finding:
     features: tuple[Feature, ...] = ()
 
 
-def find(label: Any, series: pd.Series[Any], limits: Limits, taken: Collection[str]) -> Finding:
+def find(
+    label: Any,
+    series: pd.Series[Any],
+    limits: Limits,
+    taken: Collection[str],
+    look: Look | None = None,
+) -> Finding:
     """What becomes of a column.
 
     Args:
@@ -79,8 +100,10 @@ def find(label: Any, series: pd.Series[Any], limits: Limits, taken: Collection[s
         series: its values.
         limits: thresholds.
         taken: the names of all columns, which derived features must not have.
+        look: how its text is written; None if it stays as it is.
     """
-    return _Column(label, series, limits, set(taken)).finding()
+    found = _Column(label, series, limits, set(taken), look).finding()
+    return found if look is None else replace(found, note=f"{look}: {found.note}")
 
 
 def dimension(ids: int) -> int:
@@ -136,10 +159,20 @@ def read_steps(series: pd.Series[Any]) -> tuple[str, tuple[Step, ...]]:
 class _Column:
     """A column that is being looked at."""
 
-    def __init__(self, label: Any, series: pd.Series[Any], limits: Limits, taken: set[str]) -> None:
+    def __init__(
+        self,
+        label: Any,
+        series: pd.Series[Any],
+        limits: Limits,
+        taken: set[str],
+        look: Look | None,
+    ) -> None:
         self.label, self.key = label, str(label)
         self.series, self.limits, self.taken = series, limits, taken
         self.kind, self.steps = read_steps(series)
+        if look is not None:
+            self.kind = "number" if look.format.kind == "number" else "text"
+            self.steps = (reading(look.format),)
         self.missing = np.asarray(series.isna(), bool)
 
     # -- one finding
@@ -215,8 +248,9 @@ class _Column:
         )
         if len(distinct) == 1:
             return self.constant(facts)
-        if whole and self.numbers_rows(distinct):
-            return self.left_out(facts, "it numbers the rows")
+        why = self.id_of_rows(distinct) if whole else ""
+        if why:
+            return self.left_out(facts, why)
         steps = self.steps
         if infinite.any():
             facts += f", {infinite.sum()} infinite ones taken as missing"
@@ -238,10 +272,24 @@ class _Column:
             outcome += f" and {shown(features[1].key)}"
         return self.found(facts, outcome, *features)
 
-    def numbers_rows(self, distinct: NDArray[Any]) -> bool:
-        """Whether integers count the rows: all different, without a gap."""
-        rows = len(self.missing)
-        return rows > MANY_ROWS and len(distinct) == rows == distinct[-1] - distinct[0] + 1
+    def id_of_rows(self, distinct: NDArray[Any]) -> str:
+        """Why integers tell rows apart and nothing else; '' if they may be measurements.
+
+        Rows drawn from numbered ones have all different numbers of a narrow range. That 100
+        measurements of a range of 400 are all different has a chance of 1 in 100,000, unless they
+        are times.
+        """
+        rows, span = len(self.missing), distinct[-1] - distinct[0] + 1
+        if rows <= MANY_ROWS or len(distinct) < rows - self.missing.sum():
+            return ""
+        if len(distinct) == rows == span:
+            return "it numbers the rows"
+        words = [each.lower() for each in _NAME_WORDS.findall(self.key)]
+        if words and (words[-1] in _IDS_NAMES or _JOINED_ID.fullmatch(words[-1])):
+            return "each row has another, and the name says id"
+        if len(distinct) == rows and span <= ID_SPAN * rows and _TIMES.isdisjoint(words):
+            return "each row has another, of a narrow range, as numbers of rows have"
+        return ""
 
     def integers(self, facts: str, values: list[int], steps: tuple[Step, ...]) -> Finding:
         """By vocabulary, not by identity, of which an integer that is new is an error."""
@@ -271,9 +319,29 @@ class _Column:
         facts = self.facts(len(ordered), f"{shown(word)[:40]} {count / len(words):.1%}")
         if len(ordered) == 1:
             return self.constant(facts)
-        if len(words) > MANY_ROWS and len(ordered) > NEARLY_UNIQUE * len(present):
+        many = len(words) > MANY_ROWS
+        if many and len(ordered) > max(self.limits.max_vocabulary, TEXT_UNIQUE * len(present)):
+            count = float(present.str.count(r"\S+").mean())
+            if count >= TEXT_WORDS:
+                return self.text(facts, count)
+        if many and len(ordered) > NEARLY_UNIQUE * len(present):
             return self.left_out(facts, "nearly each row has another, as names and ids do")
         return self.vocabulary(facts + _mostly_numbers(present), [each for each, _ in ordered])
+
+    def text(self, facts: str, count: float) -> Finding:
+        """Free text, of so many words on average."""
+        facts = f"{facts}, text of {count:.1f} words"
+        if self.limits.text == "drop":
+            return self.left_out(facts, "free text (text: hash keeps its words)")
+        steps = (*self.steps, Step("astype", ("string",)), Step("fillna", ("",)))
+        make = feature_column.categorical_column_with_hashed_words
+        column = Call(make, (self.key,), (("hash_bucket_size", WORD_BUCKETS),))
+        dense, shape = Call(feature_column.indicator_column, (column,)), "indicator"
+        if self.limits.text == "embed":
+            dense, shape = self.dense(column, 2 * WORD_BUCKETS)
+        feature = Feature(self.key, self.label, steps, (("", column),), dense, column)
+        how = f"hashed words and pairs of words, {WORD_BUCKETS} buckets each"
+        return self.found(facts, f"{how}, {shape}", feature)
 
     def categories(self, series: Any) -> Finding:
         listed = list(series.dtype.categories)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from estimatorkit._inferred_cells import looks, read_cells
 from estimatorkit._inferred_code import (
     Call,
     RobustScaling,
@@ -38,7 +39,14 @@ from estimatorkit.storage.filesystem import file_errors
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["InferredColumns", "RobustScaling", "Scaling", "infer", "robust_scaling"]
+__all__ = [
+    "InferredColumns",
+    "RobustScaling",
+    "Scaling",
+    "infer",
+    "read_cells",
+    "robust_scaling",
+]
 __dir__ = listing(__name__)
 
 _MAX_CLASSES = 20  # integer labels of more values are numbers
@@ -185,6 +193,8 @@ def infer(
     embedding_from: int = 30,
     buckets: int = 10,
     fill_missing: bool = True,
+    read_text: bool = True,
+    text: Literal["drop", "hash", "embed"] = "hash",
     sample_rows: int = 10_000,
 ) -> InferredColumns:
     """Proposes feature columns for a table.
@@ -195,12 +205,17 @@ def infer(
     - Integers from 0 on with at most 12 distinct values, each in 5 rows on average, become
       categories with a vocabulary: values that first appear later are ignored. Booleans are their
       own ids.
+    - Text of which 90 % is numbers (money, percents, units, decimal commas), dates in any form or
+      booleans is read as such (`read_cells`), and words that differ in case or spaces only are one.
     - Words become a vocabulary, the most frequent first, or hash buckets, 2 to 4 times as many as
       distinct words. The vocabulary of a pandas Categorical is its categories.
+    - Free text (words of which more than half are distinct in more than 100 rows, of 2.5 words or
+      more each) becomes hashed words and pairs of words.
     - Dates, and words of which 95 % are ISO dates, become year, month, weekday and hour, except
       those that are constant.
-    - Left out are columns with a single value, integers that number the rows, words that are
-      distinct in more than 90 % of more than 100 rows, and values that are neither numbers nor
+    - Left out are columns with a single value; integers that are distinct in more than 100 rows and
+      number them, fill a quarter of their range, or have a name such as `customer_id`; words that
+      are distinct in more than 90 % of more than 100 rows, and values that are neither numbers nor
       words nor dates.
 
     Args:
@@ -218,6 +233,9 @@ def infer(
         fill_missing: replaces a missing number by the median, as networks and linear models need
             it. False leaves NaN, which boosted trees, `TabularClassifier` and ensembles take as
             what it is; there is no `<name>_missing` then. True by default.
+        read_text: looks at how text is written. False takes it as it is. True by default.
+        text: what becomes of free text: 'hash' (default) counts its words and pairs of words, by
+            their hash; with 'embed' the dense column is an embedding; 'drop' leaves it out.
         sample_rows: the number of rows of a CSV file to read; 10,000 by default.
 
     Returns:
@@ -241,13 +259,16 @@ def infer(
             _check_present(str(chosen), by_name, source, f"there is no {role} column")
     if label is not None and label == weight:
         raise value_error(f"column {label!r} cannot be both label and weight", received=source)
-    limits = Limits(max_vocabulary, embedding_from, buckets, fill_missing)
+    limits = Limits(max_vocabulary, embedding_from, buckets, fill_missing, text)
+    others = {name: each for name, each in by_name.items() if name not in (str(label), str(weight))}
+    seen = looks(others) if read_text else {}
     taken, findings = set(by_name), list[Finding]()
     for column in frame.columns:
         if str(column) == str(weight):
             findings.append(_weight(column, by_name[str(column)]))
         elif str(column) != str(label):
-            found = find(column, by_name[str(column)], limits, taken)
+            name = str(column)
+            found = find(column, by_name[name], limits, taken, seen.get(name))
             taken.update(feature.key for feature in found.features)
             findings.append(found)
     features = [feature for finding in findings for feature in finding.features]

@@ -186,6 +186,15 @@ def _auc(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> float
     return float(roc_auc_score(one_hot, shares, average="macro"))
 
 
+def _average_precision(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> float:
+    from sklearn.metrics import average_precision_score
+
+    shares, ids = predictions["probabilities"], label_ids(labels, predictions)
+    one_hot = np.eye(shares.shape[-1])[ids]
+    first = 1 if shares.shape[-1] == 2 else 0  # of two classes, the second
+    return float(average_precision_score(one_hot[:, first:], shares[:, first:], average="macro"))
+
+
 def _log_loss(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> float:
     shares = np.asarray(predictions["probabilities"], np.float64)
     chosen = shares[np.arange(len(shares)), label_ids(labels, predictions)]
@@ -215,6 +224,7 @@ def _r2(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> float:
 METRICS: dict[str, tuple[Score, bool]] = {
     "accuracy": (_accuracy, True),
     "auc": (_auc, True),
+    "average_precision": (_average_precision, True),
     "log_loss": (_log_loss, False),
     "mae": (_mae, False),
     "r2": (_r2, True),
@@ -247,7 +257,8 @@ def permutation_importance(
             was not trained on.
         labels: `(rows,)`, as returned by the model's `input_fn`.
         metric: one of `METRICS`, or a function of the labels and the predictions by key for which
-            higher is better. By default 'accuracy' for classifiers, 'r2' for others.
+            higher is better. By default 'log_loss' for classifiers, of which the accuracy may not
+            change at all where a class is rare; 'r2' for others.
         repeats: the number of shuffles of each feature.
         seed: the seed of the shuffles; the same seed yields the same result.
         keys: the features; all by default.
@@ -324,7 +335,7 @@ def _score(
 ) -> tuple[Score, bool]:
     if callable(metric):
         return metric, True
-    name = metric or ("accuracy" if "probabilities" in predictions else "r2")
+    name = metric or ("log_loss" if "probabilities" in predictions else "r2")
     if name not in METRICS:
         raise value_error(
             f"there is no metric {name!r}",

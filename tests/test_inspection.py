@@ -120,6 +120,22 @@ def test_irrelevant_feature_has_importance_0(
 
 
 @pytest.mark.slow
+def test_features_of_a_rare_class_have_importance(model: Any) -> None:
+    """Few shuffles change a class, and all of them change probabilities."""
+    random = np.random.default_rng(0)
+    features = {key: each[random.integers(0, ROWS, 400)] for key, each in table()[0].items()}
+    features["x"] -= 8.0  # the model's classes are all 0
+    odds = 2 * features["x"] + 3 * (features["color"] == "green")
+    labels = (odds > np.quantile(odds, 0.97)).astype(np.int64)
+    given = (model, features, labels)
+    assert (permutation_importance(*given, "accuracy", 2)["importance"] == 0).all()
+    for metric in (None, "average_precision"):
+        found = permutation_importance(*given, metric, 2)["importance"]
+        assert (found[["x", "color"]] > 0).all()
+        assert (found[["unused", "weightless"]] == 0).all()
+
+
+@pytest.mark.slow
 def test_importance_matches_manual_shuffling_in_few_calls(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,7 +48,7 @@ def shown(outputs: list[Any], kind: str) -> str:
 @pytest.mark.parametrize(
     ("name", "part"),
     [
-        ("graph", "Placeholder"),
+        ("graph", "<svg"),
         ("plan", "segment on"),
         ("dataset", "sepal"),
         ("columns", "finding"),

@@ -839,3 +839,11 @@ dataset = tf.data.Dataset.from_tensor_slices((features, features["x"] ** 2)).rep
 columns = [tf.feature_column.numeric_column("x")]
 model = tf.estimator.TabularRegressor(columns, hidden_units=[16], members=2)
 next(model.train(lambda: dataset, max_steps=20).predict(lambda: dataset, "predictions"))
+
+# %% with_threshold
+features = {"x": np.linspace(0.0, 3.0, 40)}
+dataset = tf.data.Dataset.from_tensor_slices((features, np.arange(40) // 36)).batch(8)
+columns = [tf.feature_column.numeric_column("x")]
+model = tf.estimator.LinearClassifier(columns).train(lambda: dataset)
+model = tf.estimator.with_threshold(model, 0.2)
+next(model.predict(lambda: dataset, ["probabilities", "class_ids"]))

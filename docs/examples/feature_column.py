@@ -118,6 +118,11 @@ word = tf.feature_column.categorical_column_with_hash_bucket("word", hash_bucket
 column = tf.feature_column.indicator_column(word)
 tf.feature_column.input_layer({"word": tf.constant(["cat", "dog", "cat"])}, [column])
 
+# %% categorical_column_with_hashed_words
+notes = tf.constant(["Late delivery!", "late again, again"])
+words = tf.feature_column.categorical_column_with_hashed_words("note", 6, pairs=False)
+tf.feature_column.input_layer({"note": notes}, [tf.feature_column.indicator_column(words)])
+
 # %% categorical_column_with_identity
 day = tf.feature_column.categorical_column_with_identity("day", num_buckets=3)
 column = tf.feature_column.indicator_column(day)

@@ -26,5 +26,13 @@ for name, note in inferred.notes.items():
     print(name, "-", note)
 [column.name for column in inferred], [column.name for column in inferred.wide]
 
+# %% read_cells
+import pandas as pd
+
+prices = pd.Series(["$1,234.50", "($5)", "unknown"])
+days = pd.Series(["31/01/2024", "2024-02-01", "3 Feb 2024"])
+print(tf.feature_columns.read_cells(prices, "number", units=["$"]).tolist())
+tf.feature_columns.read_cells(days, "date", day_first=True).tolist()
+
 # %% robust_scaling
 tf.feature_columns.robust_scaling([1.0, 2.0, 3.0, 4.0, 500.0, np.nan])

@@ -5,6 +5,10 @@ tf.keras.metrics.AUC()(labels, scores)
 # %% Accuracy
 tf.keras.metrics.Accuracy()([1, 2, 3, 4], [1, 2, 3, 0])
 
+# %% AveragePrecision
+labels, scores = [0, 1, 0, 1], [0.1, 0.4, 0.35, 0.8]
+tf.keras.metrics.AveragePrecision()(labels, scores)
+
 # %% BinaryAccuracy
 labels, probabilities = [1, 1, 0, 0], [0.9, 0.3, 0.2, 0.1]
 tf.keras.metrics.BinaryAccuracy(threshold=0.5)(labels, probabilities)

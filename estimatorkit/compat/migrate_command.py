@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from estimatorkit.storage.atomic_files import temporary_beside
+
 if TYPE_CHECKING:
     from estimatorkit.compat.migrate import Examined, Finding
 
@@ -108,10 +110,7 @@ def _report(path: Path, findings: tuple[Finding, ...], written: bool) -> list[st
 def _replace(path: Path, content: bytes) -> None:
     """Replaces a file atomically, keeping its permissions."""
     path = path.resolve()  # keeps links
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with temporary_beside(path) as temporary:
         temporary.write_bytes(content)
         shutil.copymode(path, temporary)
         os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

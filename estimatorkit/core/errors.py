@@ -15,6 +15,7 @@ message: the problem, what was expected, what was received, where it was created
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 from typing import (
     Any,
@@ -68,9 +69,26 @@ def type_error(problem: str, **parts: Any) -> TypeError:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """Returns `did you mean 'x'?` for the closest of `known`, or None if nothing is close."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else None
+    """Returns `did you mean 'x'?` for the closest of `known`, or None if nothing is close.
+
+    One that looks the same is `other_form`'s.
+    """
+    known = list(known)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return other_form(word, known) or (f"did you mean {near[0]!r}?" if near else None)
+
+
+def other_form(word: str, known: Iterable[str]) -> str | None:
+    """A hint, if one of `known` is the same word in another Unicode normalization form."""
+    if word.isascii():
+        return None
+    plain = unicodedata.normalize("NFC", word)
+    if not any(unicodedata.normalize("NFC", each) == plain for each in known if each != word):
+        return None
+    return (
+        f"{plain!r} is known in another Unicode normalization form, which looks the same; "
+        "unicodedata.normalize('NFC', text) makes both equal"
+    )
 
 
 # Status codes: what `error_code` of an exception is.

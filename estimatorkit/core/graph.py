@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
@@ -623,9 +622,13 @@ class Graph:
         """Raises ValueError listing the problems if the graph is malformed."""
         ports.verification.verify(self)
 
-    def to_dot(self) -> str:
-        """The graph in the DOT language, for Graphviz."""
-        return ports.graph_dot.dot_of(self)
+    def to_dot(self, fetches: Any = None, depth: int | None = None) -> str:
+        """The graph in the DOT language, for Graphviz (see `graph_dot.dot_of`)."""
+        return ports.graph_dot.dot_of(self, fetches, depth)
+
+    def to_svg(self, fetches: Any = None, depth: int | None = None) -> str:
+        """The graph's picture as an SVG element (see `graph_dot.svg_of`)."""
+        return ports.graph_dot.svg_of(self, fetches, depth)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._ops))
@@ -634,11 +637,7 @@ class Graph:
         return f"<Graph of {len(self._ops)} operations>"
 
     def _repr_html_(self) -> str:
-        """A table of operation counts by type, for notebooks."""
-        from estimatorkit.html import html_table
-
-        counts = Counter(op.type for op in self._ops).most_common()
-        return html_table(("type", "operations"), counts, repr(self))
+        return ports.graph_dot.html_of(self)
 
 
 class _Defaults(threading.local):

@@ -103,8 +103,14 @@ class _SubGraphs(Protocol):
 
 
 class _Dot(Protocol):
-    def dot_of(self, graph: Graph) -> str:
+    def dot_of(self, graph: Graph, fetches: Any = None, depth: int | None = None) -> str:
         """A graph in the DOT language."""
+
+    def svg_of(self, graph: Graph, fetches: Any = None, depth: int | None = None) -> str:
+        """A graph's picture, an element of HTML."""
+
+    def html_of(self, graph: Graph) -> str:
+        """What a notebook shows of a graph."""
 
 
 class _Verification(Protocol):

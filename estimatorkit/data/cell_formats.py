@@ -5,7 +5,7 @@ matches in full, and more that bring it into one form. NumPy columns are read he
 the same expressions by string operations, so that both read alike. What cannot be read is missing.
 
 Forms: a number as `-1234.5`, a date as in `2024-01-31T09:05:00` or `2024-01-31`, `true` and
-`false`, and words in lower case.
+`false`, and words without superfluous spaces, in lower case or as they are.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class CellFormat:
     """How the cells of a column are written.
 
     Attributes:
-        kind: 'number', 'date', 'boolean' or 'word'.
+        kind: 'number', 'date', 'boolean', 'word', or 'trimmed': a word in any case.
         decimal: the decimal sign of numbers; the other of '.' and ',' may stand between thousands,
             as may spaces, apostrophes and underscores.
         units: what may stand before or after a number, such as '$' or 'kg', in any case.
         day_first: whether 01/02/2024 is the first of February, not the second of January.
     """
 
-    kind: Literal["number", "date", "boolean", "word"]
+    kind: Literal["number", "date", "boolean", "word", "trimmed"]
     decimal: str = "."
     units: tuple[str, ...] = ()
     day_first: bool = False

@@ -66,12 +66,14 @@ class Look:
         return f"{self.why}; {self.lost_rows:,} {cells} as missing: {some}"
 
 
-def look(column: NDArray[Any], decimal: str | None = None) -> Look | None:
+def look(column: NDArray[Any], decimal: str | None = None, plain: bool = False) -> Look | None:
     """Returns how the cells of a column of text are written; None if they are to stay as they are.
 
     Args:
         column: objects, `(rows,)`: bytes or str; None, NaN and '' are missing.
         decimal: the decimal sign, if it is known; else that which more cells have.
+        plain: whether numbers as programs write them are to be read, too, in text that no reader of
+            files has looked at. Codes such as 0123 are no numbers.
     """
     import pandas as pd
 
@@ -84,7 +86,7 @@ def look(column: NDArray[Any], decimal: str | None = None) -> Look | None:
         del words[text]
     if not words:
         return None
-    return _numbers(words, decimal) or _dates(words, decimal) or _words(words)
+    return _numbers(words, decimal, plain) or _dates(words, decimal) or _words(words)
 
 
 def _read(words: Counter[str], made: CellFormat, what: str) -> Look | None:
@@ -105,9 +107,10 @@ def _read(words: Counter[str], made: CellFormat, what: str) -> Look | None:
 # -- numbers
 
 
-def _numbers(words: Counter[str], decimal: str | None) -> Look | None:
+def _numbers(words: Counter[str], decimal: str | None, plain: bool) -> Look | None:
     if decimal in (None, ".") and all(map(_is_plain, words)):
-        return None
+        codes = any(map(re.compile(r"0\d").match, words))
+        return _read(words, CellFormat("number"), "numbers") if plain and not codes else None
     units = _units(words)
     found = [
         each
@@ -173,16 +176,17 @@ def _dates(words: Counter[str], decimal: str | None) -> Look | None:
 
 
 def _words(words: Counter[str]) -> Look | None:
-    folded = Counter[str]()
-    for text, count in words.items():
-        folded[" ".join(text.split()).lower()] += count
+    trimmed = {" ".join(text.split()) for text in words}
+    folded = {text.lower() for text in trimmed}
     if len(folded) > 2:
         found = _read(words, CellFormat("boolean"), "booleans")
         if found is not None and not found.lost:
             return found
-    if len(folded) == len(words) and all(" ".join(each.split()) == each for each in words):
+    if len(folded) == len(words) and trimmed == words.keys():
         return None
     if len(folded) > 0.5 * words.total():
         return None
-    why = f"{len(words)} spellings of {len(folded)} words, which differ in case or spaces"
-    return Look(CellFormat("word"), why)
+    told = f"{len(words)} spellings of {len(folded)} words, which differ in"
+    if len(folded) == len(trimmed):
+        return Look(CellFormat("trimmed"), f"{told} spaces")
+    return Look(CellFormat("word"), f"{told} case or spaces")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import OutOfRangeError, type_error, value_error
+from estimatorkit.core.nest import packer
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data import plan as plans, ports
@@ -32,7 +33,6 @@ from estimatorkit.data.spec import (
     leaf_names,
     map_leaves,
     of_types,
-    pack,
 )
 from estimatorkit.html import html_table
 
@@ -360,6 +360,7 @@ class Dataset(Transformable):
         """Iterates over elements as nested structures of NumPy values; strings are `bytes`."""
         spec = self.element_spec
         nested = [isinstance(leaf, DatasetSpec) for leaf in flatten(spec)]
+        pack = packer(spec, lists_are_leaves=True)
         iterator = self.make_block_iterator()
         rows = 1
         try:
@@ -373,7 +374,7 @@ class Dataset(Transformable):
                     if any(nested):
                         pairs = zip(leaves, nested, strict=True)
                         leaves = [Dataset(leaf) if inner else leaf for leaf, inner in pairs]
-                    yield pack(spec, leaves)
+                    yield pack(leaves)
                 size = sum(column.nbytes for column in block) // count_rows(block)
                 rows = max(1, min(2 * rows, _HOST_BLOCK, _HOST_BYTES // max(1, size)))
         finally:

@@ -75,6 +75,7 @@ from estimatorkit.premade.head import Head as Head
 from estimatorkit.premade.classification_heads import (
     BinaryClassHead as BinaryClassHead, MultiClassHead as MultiClassHead,
 )
+from estimatorkit.premade.decision import with_threshold as with_threshold
 from estimatorkit.premade.multi_label_head import MultiLabelHead as MultiLabelHead
 from estimatorkit.premade.multi_head import MultiHead as MultiHead
 from estimatorkit.premade.regression_head import (

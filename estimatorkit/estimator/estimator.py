@@ -129,6 +129,7 @@ class Estimator:
                 str(config.model_dir),
                 config.session_creation_timeout_secs,
                 config.max_steps_ahead,
+                config.steps_in_flight - 1,
             )
 
     def _assert_members_are_not_overridden(self) -> None:

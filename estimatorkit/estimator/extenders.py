@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, value_error
@@ -151,24 +151,24 @@ def with_mixed_precision(estimator: Estimator) -> Estimator:
     Args:
         estimator: the estimator, whose `model_dir` is shared.
     """
-    return extended(estimator, lambda spec, *_: spec, "mixed_bfloat16")
+    return extended(estimator, lambda spec, *_: spec, lambda: policy_scope("mixed_bfloat16"))
 
 
 def extended(
     estimator: Estimator,
     extend: Callable[[EstimatorSpec, Any, Any, Any], EstimatorSpec],
-    policy: str | None = None,
+    scope: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> Estimator:
     """Returns an estimator that applies a function to another's specs.
 
     Args:
         estimator: the other.
         extend: takes the spec, features, labels and config.
-        policy: the dtype policy of the other's layers; None for the global one.
+        scope: makes the context in which the other's model function is called.
     """
 
     def model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any) -> EstimatorSpec:
-        with nullcontext() if policy is None else policy_scope(policy):
+        with scope():
             spec = estimator._call_model_fn(features, labels, mode, config)
         return extend(spec, features, labels, config)
 

@@ -40,6 +40,7 @@ _FIELDS = (
     "session_creation_timeout_secs",
     "checkpoint_save_graph_def",
     "max_steps_ahead",
+    "steps_in_flight",
     "stuck_secs",
 )
 
@@ -53,6 +54,7 @@ _BOUNDS = {
     "log_step_count_steps": "> 0",
     "session_creation_timeout_secs": "> 0",
     "max_steps_ahead": ">= 0",
+    "steps_in_flight": "> 0",
     "stuck_secs": "> 0",
 }
 
@@ -83,6 +85,9 @@ class RunConfig:
         checkpoint_save_graph_def: whether to write the graph beside each checkpoint.
         max_steps_ahead: the staleness bound of asynchronous training: a worker this many steps
             ahead of the slowest one waits for it; None for no bound. Not in TensorFlow.
+        steps_in_flight: 1, or 2: parameter servers then send what the next step reads while a
+            worker computes a step, so that it lacks the update of that one, and of others' as
+            before. It counts as a step ahead. Not in TensorFlow.
         stuck_secs: the timeout for a stuck peer: a process of a cluster exits with code 138 after
             this many seconds, and 20 times the longest wait so far, without a step. Not in
             TensorFlow.
@@ -115,6 +120,7 @@ class RunConfig:
         checkpoint_save_graph_def: bool = True,
         *,
         max_steps_ahead: int | None = None,
+        steps_in_flight: int = 1,
         stuck_secs: float = 600.0,
     ) -> None:
         steps, secs = save_checkpoints_steps, save_checkpoints_secs
@@ -143,6 +149,7 @@ class RunConfig:
         self._session_creation_timeout_secs = session_creation_timeout_secs
         self._checkpoint_save_graph_def = checkpoint_save_graph_def
         self._max_steps_ahead = max_steps_ahead
+        self._steps_in_flight = steps_in_flight
         self._stuck_secs = stuck_secs
         self._validate()
 
@@ -178,6 +185,13 @@ class RunConfig:
             value = getattr(self, "_" + name)
             if value is not None and (value < 0 or (value == 0 and bound == "> 0")):
                 raise value_error(f"{name} should be {bound}", received=value)
+        most = 2 if self._max_steps_ahead != 0 else 1
+        if self._steps_in_flight > most:
+            raise value_error(
+                "steps_in_flight is out of range",
+                expected="1 or 2, and 1 with max_steps_ahead=0",
+                received=self._steps_in_flight,
+            )
         if getattr(self._experimental_distribute, "remote_cluster", None) is not None:
             raise value_error(
                 "experimental_distribute.remote_cluster is not supported",
@@ -292,6 +306,11 @@ class RunConfig:
     def max_steps_ahead(self) -> int | None:
         """The staleness bound of asynchronous training. Not in TensorFlow."""
         return self._max_steps_ahead
+
+    @property
+    def steps_in_flight(self) -> int:
+        """How many steps with parameter servers overlap. Not in TensorFlow."""
+        return self._steps_in_flight
 
     @property
     def stuck_secs(self) -> float:

@@ -56,6 +56,7 @@ class TrainingCluster:
         model_dir: the model folder.
         wait_secs: how long to wait for peers.
         bound: the staleness bound in steps; None for no bound.
+        ahead: how many further steps read parameters while one is computed: 0 or 1.
         grace_secs: how long the chief waits at the end for workers to finish their steps.
     """
 
@@ -65,6 +66,7 @@ class TrainingCluster:
         model_dir: str,
         wait_secs: float,
         bound: int | None = None,
+        ahead: int = 0,
         grace_secs: float = 10.0,
     ) -> None:
         self.is_chief = task.is_chief
@@ -75,7 +77,7 @@ class TrainingCluster:
         addresses = addresses_of(task.cluster)
         servers = {name: at for name, at in addresses.items() if name.startswith(f"/job:{PS}/")}
         self._own = task_name(task.type, task.index)
-        self._tasks = TaskCluster(servers, HERE, self._own, wait_secs, bound)
+        self._tasks = TaskCluster(servers, HERE, self._own, wait_secs, bound, ahead)
         self._tasks.shard_server = next(iter(servers), None)
         self._tasks.raise_if_cancelled = self._raise_if_cancelled
         self._is_terminated = False

@@ -16,13 +16,19 @@ import numpy as np
 import estimatorkit as ek
 from estimatorkit.estimator.extenders import with_mixed_precision
 from estimatorkit.estimator.serving.example_requests import EXAMPLE_ROWS
-from estimatorkit.experiment import columns as kinds, inputs, preprocessing, reading, scores
+from estimatorkit.experiment import (
+    columns as kinds,
+    inputs,
+    preprocessing,
+    reading,
+    scores,
+    thresholds,
+)
 from estimatorkit.experiment.estimators import (
     Ensemble,
     LabelScaling,
     Mixture,
     Schedule,
-    Trees,
     WarmStart,
 )
 from estimatorkit.experiment.examples import CLASS_WEIGHT, example_rows
@@ -283,6 +289,8 @@ def exporters(experiment: Experiment) -> list[Any]:
 def _exporter(experiment: Experiment, given: Any) -> Any:
     receiver = _receiver if given.inputs == "features" else _examples_receiver
     answer: dict[str, Any] = {}
+    if experiment.predict.threshold is not None:
+        answer["export_fn"] = functools.partial(thresholds.export, experiment)
     if given.top_k is not None:
         answer["export_fn"] = functools.partial(
             ek.estimator.export_candidates,
@@ -386,7 +394,7 @@ def hooks(experiment: Experiment) -> list[Any]:
             for key, each in leaves(experiment.model_dump(mode="json"))
         }
         found.append(_TRACKERS[name](experiment.name, settings, experiment.run.save_summary_steps))
-    if isinstance(experiment.estimator, Trees):
+    if experiment.estimator.reads_once:
         return found  # there is one evaluation
     stopping: EarlyStopping | None = experiment.train.early_stopping
     selection = experiment.selection

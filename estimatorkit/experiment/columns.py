@@ -304,6 +304,14 @@ class HashBucket(ColumnArguments):
         return self.dtype, None if self.dtype == "string" else -1
 
 
+class HashedWords(ColumnArguments):
+    """The words of a text by their hash, and pairs of them
+    (`categorical_column_with_hashed_words`)."""
+
+    place = "layers.feature_column.words:categorical_column_with_hashed_words"
+    gives_ids = True
+
+
 def _gives_ids(feature: Feature) -> Feature:
     if not feature.arguments.gives_ids:
         raise wrong(
@@ -507,6 +515,7 @@ class Feature(OneKey):
     vocabulary_file: VocabularyFile | None = None
     identity: Identity | None = None
     hash_bucket: HashBucket | None = None
+    hashed_words: HashedWords | None = None
     crossed: Crossed | None = None
     weighted: Weighted | None = None
     indicator: Annotated[Indicator, BeforeValidator(_column_of_ids)] | None = None

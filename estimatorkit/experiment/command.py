@@ -225,6 +225,14 @@ def cli() -> None:
     show_default=True,
     help="How long training may take on two cores; the estimator is chosen for it.",
 )
+@click.option(
+    "--text",
+    type=click.Choice(["hash", "embed", "drop"]),
+    default="hash",
+    show_default=True,
+    help="What becomes of free text: counts of hashed words and pairs of words, an embedding of "
+    "these, or nothing.",
+)
 def init(
     data: Path,
     label: str | None,
@@ -235,6 +243,7 @@ def init(
     decimal: str | None,
     header: bool | None,
     seconds: float,
+    text: str,
 ) -> None:
     """Write a commented experiment that predicts a column of DATA (CSV or Parquet).
 
@@ -256,7 +265,7 @@ def init(
         raise click.UsageError(f"--encoding: {error}; such as utf-8, latin-1, utf-16") from error
     given = sniffing.Given(delimiter, encoding, decimal, header)
     try:
-        written = starter.starter(data, label, path, seconds, given, click.echo)
+        written = starter.starter(data, label, path, seconds, given, click.echo, text)
     except DataError as error:
         raise DataError(_without_keys(str(error))) from error
     path.write_text(written, encoding="utf-8")
@@ -280,8 +289,6 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
     Example:
       estimatorkit run people.yaml train.steps=200
     """
-    from estimatorkit.experiment.estimators import Trees
-
     experiment = invocation.load()
     trained = train_experiment(experiment, choice)
     show_metrics(experiment, trained.metrics, trained)
@@ -295,7 +302,7 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
     for each in experiment.export:
         click.echo(f"  {shlex.join([*program(), 'serve'])} {folder}/export/{each.name}")
     click.echo(f"  {shlex.join(program('tensorboard'))} --logdir {folder}")
-    if experiment.train.steps is not None and not isinstance(experiment.estimator, Trees):
+    if experiment.train.steps is not None and not experiment.estimator.reads_once:
         click.echo(
             f"Running it again trains {experiment.train.steps} steps more;"
             f" to start over: rm -r {folder}"
@@ -489,7 +496,6 @@ def report_(
 def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     """Announces the training and runs it; `choice`: see `earlier_run.reconcile`."""
     from estimatorkit.experiment import earlier_run, folds, tables
-    from estimatorkit.experiment.estimators import Trees
 
     kept = earlier_run.reconcile(experiment, choice or "ask")
     if kept is not None:
@@ -499,7 +505,7 @@ def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     if settings.epochs is not None:
         length = f"{settings.epochs:g} epochs"
     length += f", batches of {settings.batch_size}"
-    if isinstance(experiment.estimator, Trees):
+    if experiment.estimator.reads_once:
         length = "read once"
     source = tables.source_name(experiment.data.train)
     click.echo(f"Training {experiment.name} on {source}: {length}")
@@ -511,13 +517,12 @@ def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
 
 def _next_time(experiment: Experiment, choice: Choice | None) -> str:
     """What the same command does after an interruption of the training."""
-    from estimatorkit.experiment.estimators import Trees
     from estimatorkit.storage.checkpoint import latest_checkpoint
 
     saved = latest_checkpoint(experiment.model_dir)
     if saved is None and experiment.evaluate.folds is not None:
         return "The same command goes on with the folds that are left."
-    if saved is None or isinstance(experiment.estimator, Trees):
+    if saved is None or experiment.estimator.reads_once:
         return "The same command begins again."
     without = " without --restart" if choice == "restart" else ""
     return f"The same command{without} goes on from {saved}."
@@ -535,13 +540,16 @@ def show_metrics(
     metrics: Mapping[str, Mapping[str, float]],
     trained: Trained | None = None,
 ) -> None:
-    """Prints metrics; after training, also the checkpoint's name and a baseline's scores."""
-    from estimatorkit.experiment import folds, report, tables
+    """Prints metrics and the threshold; after training, also how the checkpoint was chosen, and a
+    baseline's scores.
+    """
+    from estimatorkit.experiment import folds, report, tables, thresholds
 
     validated = folds.read(experiment.model_dir) if experiment.evaluate.folds else None
     if validated is not None:
         click.echo("Cross-validation, mean ± standard deviation (of each fold):")
         click.echo("\n".join(validated.lines()))
+    threshold = thresholds.kept(experiment) if trained is None else trained.threshold
     stopping, selection = experiment.train.early_stopping, experiment.selection
     judge = selection.metric if selection else stopping.metric if stopping else None
     for name, values in metrics.items():
@@ -552,19 +560,22 @@ def show_metrics(
         if trained is not None:
             for line in report.baseline_lines(values, trained.baselines.get(name, {}), judge):
                 click.echo(line)
+        if name == tables.MAIN and threshold is not None:
+            for line in threshold.lines:
+                click.echo(f"  {line}")
 
 
 def _chosen_by(experiment: Experiment, name: str, trained: Trained) -> str:
     """How the model was chosen that an evaluation is of."""
     from estimatorkit.experiment import tables
-    from estimatorkit.experiment.estimators import Ensemble, Trees
+    from estimatorkit.experiment.estimators import Ensemble
 
     selection, kind = experiment.selection, experiment.estimator
     if not experiment.data.measures_apart:
         return ", on which the model was trained"
     if selection is None or experiment.evaluate.folds is not None:
         return ""
-    if not isinstance(kind, Trees):
+    if not kind.reads_once:
         end = f"the training ended at step {trained.last_step}"
         if selection.evaluation is None or name == selection.evaluation:
             return f" at the best {selection.metric} ({end})"

@@ -11,13 +11,14 @@ Plain scalars follow YAML 1.2: `no` is text, `1e-3` is a number, `2024-01-31` is
 from __future__ import annotations
 
 import difflib
+import pathlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, other_form
 from estimatorkit.experiment.errors import ConfigurationError
 
 MAX_BYTES = 1_000_000  # experiments are short; larger files are a mistake
@@ -92,6 +93,23 @@ def _where(mark: Any) -> str:
 def dotted(path: Sequence[str | int]) -> str:
     """A path as `a.b.0.c`."""
     return ".".join(str(part) for part in path)
+
+
+def read_text(path: pathlib.Path) -> str:
+    """Reads a file of YAML, or its beginning, which `parse` refuses, if it is too large.
+
+    Raises:
+        ConfigurationError: it is not UTF-8.
+    """
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)  # it may be endless
+    try:
+        return data.decode("utf-8-sig", "replace" if len(data) > MAX_BYTES else "strict")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError.explained(
+            f"{path}: is not UTF-8 text (byte {error.start})",
+            expected="a YAML file in UTF-8",
+        ) from None
 
 
 def parse(text: str, name: str) -> yaml.Node:
@@ -443,4 +461,4 @@ def nearest(word: str, known: Sequence[str]) -> str | None:
 def suggestion(word: str, known: Sequence[str]) -> str | None:
     """The hint for an unknown word, or None."""
     near = nearest(word, known)
-    return f"did you mean {near!r}?" if near else None
+    return other_form(word, known) or (f"did you mean {near!r}?" if near else None)

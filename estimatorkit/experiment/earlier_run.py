@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from estimatorkit.estimator.evaluation.completion import read_completion
+from estimatorkit.estimator.serving.exporters import BEST
 from estimatorkit.experiment import document
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import load_experiment
@@ -79,6 +80,9 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
         )
     if found:
         _forget_results(str(folder))
+    if any(_is_within(name, "predict.threshold") for name, *_ in found):
+        for record in folder.glob(f"export/*/{BEST}"):
+            record.unlink()  # the model of this checkpoint is another one now
     return None
 
 
@@ -91,7 +95,7 @@ def differences(path: Path, experiment: Experiment) -> list[tuple[str, str, str]
     try:  # with the defaults of settings that have come since
         there = load_experiment(path).model_dump(mode="json")
     except ConfigurationError:
-        there = document.to_data(document.parse(path.read_text("utf-8"), str(path)))
+        there = document.to_data(document.parse(document.read_text(path), str(path)))
     old, new = dict(leaves(there)), dict(leaves(experiment.model_dump(mode="json")))
     names = dict.fromkeys((*new, *old))
     return [

@@ -15,7 +15,6 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
     FinishedEvaluation,
 )
 from estimatorkit.experiment import tables
-from estimatorkit.experiment.estimators import Trees
 from estimatorkit.experiment.report import number
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.premade.member_hook import MemberEpoch, MemberHook
@@ -39,7 +38,7 @@ class EpochLines(EvaluationHook, MemberHook):
     def __init__(
         self, experiment: Experiment, rows: int, last_step: int, tell: Callable[[str], None]
     ) -> None:
-        self._reads_once = isinstance(experiment.estimator, Trees)
+        self._reads_once = experiment.estimator.reads_once
         self._rows = rows
         self._batch_size = experiment.train.batch_size
         self._by_epoch = experiment.evaluate.rhythm[1] == "epoch"

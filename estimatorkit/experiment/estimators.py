@@ -182,6 +182,11 @@ class EstimatorArguments(Arguments):
 
     type: str
 
+    @property
+    def reads_once(self) -> bool:
+        """Whether a training reads the rows once, and ends with its only checkpoint."""
+        return bool(self.function().reads_once)
+
 
 class Weighted(EstimatorArguments):
     """The common arguments of estimators whose examples have weights."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core.errors import other_form
 from estimatorkit.data.cell_formats import as_cells
 from estimatorkit.data.list_cells import as_bytes, filler
 from estimatorkit.estimator.explanations import BACKGROUND
@@ -335,7 +336,7 @@ def _classes(
         unknown = [word for word in there if word not in vocabulary]
         if unknown:
             hint = suggestion(unknown[0], vocabulary)
-            if len(there) == count:
+            if len(there) == count and other_form(unknown[0], vocabulary) is None:
                 hint = f"the data has the classes label_vocabulary: [{', '.join(there)}]"
             raise DataError.explained(
                 f"{where} is not in label_vocabulary",

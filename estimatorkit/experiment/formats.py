@@ -17,8 +17,8 @@ class Format(Model):
     """How the cells of a column are written (see `CellFormat`)."""
 
     type: Annotated[
-        Literal["number", "date", "boolean", "word", "text"],
-        Field(description="what cells are; text: they stay as they are"),
+        Literal["number", "date", "boolean", "word", "trimmed", "text"],
+        Field(description="trimmed: words whose case counts; text: cells stay as they are"),
     ]
     decimal: Annotated[
         Literal[".", ","], Field(description="of numbers; the other one stands between thousands")

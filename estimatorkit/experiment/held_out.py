@@ -11,7 +11,6 @@ import math
 from typing import Any
 
 from estimatorkit.experiment import tables
-from estimatorkit.experiment.estimators import Trees
 from estimatorkit.experiment.schema import Experiment, ExportBest, Selection
 
 _SHARE = 0.2
@@ -38,7 +37,7 @@ def trial(experiment: Experiment) -> Experiment:
     if is_apart(experiment) or experiment.evaluate.folds is not None:
         return experiment
     changed = _changed(experiment, data={"part": {"share": share(experiment)}, "select": None})
-    return _that_keeps_last(changed) if isinstance(experiment.estimator, Trees) else changed
+    return _that_keeps_last(changed) if experiment.estimator.reads_once else changed
 
 
 def of_best_settings(experiment: Experiment) -> Experiment:
@@ -82,7 +81,7 @@ def fold(experiment: Experiment, number: int, model_dir: str) -> Experiment:
         tune=None,
         run={"keep_checkpoint_max": 1, "loggers": []},
     )
-    return _that_keeps_last(changed) if isinstance(experiment.estimator, Trees) else changed
+    return _that_keeps_last(changed) if experiment.estimator.reads_once else changed
 
 
 def after_folds(experiment: Experiment, epochs: float | None) -> Experiment:
@@ -99,7 +98,7 @@ def after_folds(experiment: Experiment, epochs: float | None) -> Experiment:
 def chooses(experiment: Experiment) -> bool:
     """Whether the rows of an evaluation that is not apart choose the checkpoint."""
     is_chosen = experiment.selection is not None and not is_apart(experiment)
-    return is_chosen and not isinstance(experiment.estimator, Trees)
+    return is_chosen and not experiment.estimator.reads_once
 
 
 def _that_keeps_last(experiment: Experiment) -> Experiment:

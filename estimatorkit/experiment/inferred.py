@@ -64,7 +64,7 @@ def _listed_columns(experiment: Experiment, tell: Callable[[str], None] | None) 
             rest = len(lines) - _MOST_LINES
             tell("\n".join([*lines[:_MOST_LINES], f"  ... and {rest} more lines" * (rest > 0), ""]))
         return _merged(experiment, chosen)
-    chosen = document.to_data(document.parse(kept.read_text("utf-8"), str(kept)))
+    chosen = document.to_data(document.parse(document.read_text(kept), str(kept)))
     return _merged(experiment, chosen)
 
 
@@ -92,7 +92,7 @@ def examined(experiment: Experiment) -> tuple[dict[str, Any], dict[str, str]]:
         options |= {"buckets": 0, "fill_missing": False}
     given = _to_infer_from(experiment, table)
     try:
-        found = infer(given, **options)
+        found = infer(given, read_text=False, **options)  # `data.formats` has read it
     except ValueError as error:
         raise DataError(f"{source_name(experiment.data.train)}: {error}") from error
     made = [feature for finding in found.findings for feature in finding.features]

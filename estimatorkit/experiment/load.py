@@ -127,15 +127,7 @@ def _read(path: Path) -> str:
         )
     if not path.exists():
         raise ConfigurationError.explained(f"{path}: no such file", hint=_nearby(path))
-    try:
-        with path.open("rb") as file:
-            text = file.read(document.MAX_BYTES + 1)  # it may be endless
-        return text.decode("utf-8-sig", "replace" if len(text) > document.MAX_BYTES else "strict")
-    except UnicodeDecodeError as error:
-        raise ConfigurationError.explained(
-            f"{path}: is not UTF-8 text (byte {error.start})",
-            expected="a YAML file in UTF-8",
-        ) from None
+    return document.read_text(path)
 
 
 def _nearby(path: Path) -> str | None:

@@ -29,7 +29,7 @@ from estimatorkit.estimator.explanations import (
     read_background,
 )
 from estimatorkit.estimator.serving.exported_files import SIGNATURE
-from estimatorkit.experiment import build, examples, inferred, tables
+from estimatorkit.experiment import build, examples, inferred, tables, thresholds
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.preprocessing import preprocessed
@@ -137,7 +137,8 @@ def of_experiment(experiment: Experiment) -> Model:
 
 
 def trained(experiment: Experiment) -> Any:
-    """The estimator of an experiment (with its columns listed), which has a checkpoint.
+    """The estimator of an experiment (with its columns listed), which has a checkpoint, with its
+    threshold.
 
     Raises:
         DataError: it has none.
@@ -149,7 +150,7 @@ def trained(experiment: Experiment) -> Any:
             expected="a checkpoint in model_dir",
             hint="train first (estimatorkit train), or give the right --model-dir.",
         )
-    return estimator
+    return thresholds.deciding(experiment, estimator)
 
 
 def export_in(folder: Path) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.predicting import BASELINE, CONTRIBUTION, Columns, Prediction
-from estimatorkit.storage.atomic_files import os_errors, plain
+from estimatorkit.storage.atomic_files import os_errors, plain, temporary_beside
 
 INTEGERS = ("global_step",)
 
@@ -160,21 +161,21 @@ class PredictionFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._temporary = path.with_name(f".{path.name}.partial")
+        self._opened = ExitStack()
         self._is_parquet = path.suffix in (".parquet", ".pq")
         self._writer: Any = None
         self.rows = 0
 
     def __enter__(self) -> Self:
+        self._temporary = self._opened.enter_context(temporary_beside(self._path))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            if kind is None:
-                self._temporary.replace(self._path)
-            else:
-                self._temporary.unlink()
+        with self._opened:
+            if self._writer is not None:
+                self._writer.close()
+                if kind is None:
+                    self._temporary.replace(self._path)
 
     def write(self, columns: Columns) -> None:
         """Appends rows."""

@@ -12,10 +12,9 @@ import base64
 import itertools
 import math
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +35,11 @@ from estimatorkit.experiment import (
     inferred,
     report_plots as plots,
     report_search as searched,
+    scores,
     tables,
+    thresholds,
 )
+from estimatorkit.experiment.date_parts import NUMBERS, PARTS
 from estimatorkit.experiment.epochs import SHOWN
 from estimatorkit.experiment.predicting import of_heads
 from estimatorkit.experiment.schema import Experiment
@@ -133,6 +135,8 @@ def write_report(
     class_names: Sequence[str] = (),
     importance: bool = True,
     seed: int = 0,
+    notes: Sequence[str] = (),
+    dated: Collection[str] = (),
 ) -> ReportFile:
     """Writes an HTML report on a trained model. Not in TensorFlow.
 
@@ -146,6 +150,8 @@ def write_report(
         importance: whether to compute permutation feature importance, which predicts up to 4,000
             rows 3 times per feature.
         seed: the seed of the permutations.
+        notes: lines to be shown below the metrics.
+        dated: features that are parts of dates, whose -1 means that there is none.
 
     Returns:
         The path, which notebooks show as the report itself.
@@ -167,7 +173,9 @@ def write_report(
                 received=repr(estimator),
                 hint="make it with the model_dir, as for training",
             )
-        sections += _evaluation_sections(estimator, input_fn, class_names, importance, seed)
+        sections += _evaluation_sections(estimator, input_fn, class_names, importance, seed, dated)
+        told = "".join(f'<p class="note">{escape(each)}</p>' for each in notes)
+        sections[0] = replace(sections[0], content=sections[0].content + told)
     members = [
         _curve_section(str(folder), f"Learning curves: {folder.name}")
         for folder in sorted(Path(model_dir).glob("members/*/"))  # of an ensemble
@@ -217,7 +225,11 @@ def write_experiment_report(
         )
     experiment = inferred.resolve(experiment)
     arrays = examples.examples_of(experiment, table, origin)
-    estimator = build.estimator(experiment)
+    estimator, notes = build.estimator(experiment), list[str]()
+    if experiment.predict.threshold is not None and estimator.latest_checkpoint() is not None:
+        notes = thresholds.of_model(experiment, estimator).lines
+        estimator = thresholds.deciding(experiment, estimator)
+    ids = {key for key, each in experiment.derived.items() if each.kind in PARTS.keys() - NUMBERS}
     size = experiment.evaluate.batch_size
     trained_on = "" if data or experiment.data.measures_apart else " (the training rows)"
     title = f"{experiment.name}: {origin}{trained_on}"
@@ -227,6 +239,8 @@ def write_experiment_report(
         path,
         title=title,
         class_names=examples.class_names(experiment),
+        notes=notes,
+        dated=ids,
     )
 
 
@@ -388,7 +402,7 @@ def _config_sections(model_dir: str) -> list[Section]:
     path = Path(model_dir) / "config.yaml"
     if not path.is_file():
         return []
-    return [Section("Configuration", f"<pre>{escape(path.read_text(encoding='utf-8'))}</pre>")]
+    return [Section("Configuration", f"<pre>{escape(path.read_text('utf-8', 'replace'))}</pre>")]
 
 
 def _weight_sections(estimator: Estimator) -> list[Section]:
@@ -424,12 +438,9 @@ def _evaluation_sections(
     names: Sequence[str],
     importance: bool,
     seed: int,
+    dated: Collection[str],
 ) -> list[Section]:
-    name = f"{_OWN}-{os.getpid()}"
-    try:
-        metrics = estimator.evaluate(input_fn, name=name)
-    finally:  # TensorBoard would show it as a run
-        shutil.rmtree(estimator.eval_dir(name), ignore_errors=True)
+    metrics = scores.unrecorded(estimator, input_fn)
     rows = [(name, number_text(value)) for name, value in sorted(metrics.items())]
     sections = [Section("Metrics", html_table(("metric", "value"), rows))]
     features, labels = collect(input_fn, MAX_ROWS)
@@ -438,14 +449,15 @@ def _evaluation_sections(
     predictor = estimator.as_predictor()
     predictions = of_heads(predict_table(predictor, features))
     if isinstance(labels, dict):
-        return sections + _task_sections(labels, predictions)
+        return sections + _task_sections(labels, predictions, metrics)
     if {"probabilities", "class_ids"} <= set(predictions) and np.ndim(labels) <= 2:
-        sections += _class_sections(labels, predictions, names or names_of_classes(predictions))
+        shown = names or names_of_classes(predictions)
+        sections += _class_sections(labels, predictions, shown, metrics)
     elif "predictions" in predictions:
         sections += _number_sections(labels, predictions["predictions"])
     else:
         return sections
-    sections += _slice_sections(features, labels, predictions)
+    sections += _slice_sections(features, labels, predictions, dated)
     if importance:
         some = slice(None, _MAX_IMPORTANCE_ROWS)
         table = {key: value[some] for key, value in features.items()}
@@ -504,7 +516,9 @@ def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, Any]:
 
 
 def _task_sections(
-    labels: Mapping[str, NDArray[Any]], predictions: Mapping[str, NDArray[Any]]
+    labels: Mapping[str, NDArray[Any]],
+    predictions: Mapping[str, NDArray[Any]],
+    metrics: Mapping[str, float],
 ) -> list[Section]:
     """The plots of each of several heads that classify; of others there are only metrics."""
     sections = []
@@ -514,16 +528,21 @@ def _task_sections(
             k.removeprefix(start): each for k, each in predictions.items() if k.startswith(start)
         }
         if {"probabilities", "class_ids"} <= set(own) and np.ndim(truth) <= 2:
-            found = _class_sections(truth, own, names_of_classes(own))
+            ending = f"/{task}"
+            areas = {k.removesuffix(ending): v for k, v in metrics.items() if k.endswith(ending)}
+            found = _class_sections(truth, own, names_of_classes(own), areas)
             sections += [Section(f"{each.title}: {task}", each.content) for each in found]
     return sections
 
 
 def _class_sections(
-    labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]], names: Sequence[str]
+    labels: NDArray[Any],
+    predictions: Mapping[str, NDArray[Any]],
+    names: Sequence[str],
+    metrics: Mapping[str, float],
 ) -> list[Section]:
     truth = label_ids(labels, predictions)
-    scores = np.asarray(predictions["probabilities"], np.float64)
+    shares = np.asarray(predictions["probabilities"], np.float64)
     chosen = predictions["class_ids"].reshape(-1).astype(np.int64)
     sections = []
     if len(names) <= plots.MAX_CLASSES:
@@ -531,22 +550,26 @@ def _class_sections(
         np.add.at(counts, (truth, chosen), 1)
         text = f"Labels and predictions of {len(truth):,} examples."
         sections.append(Section("Confusion matrix", picture(plots.confusion(counts, names), text)))
-    hits = np.eye(len(names), dtype=bool)[truth]
+    hits, decided = (np.eye(len(names), dtype=bool)[each] for each in (truth, chosen))
     if len(names) == 2:
-        curve = plots.roc_and_precision(hits[:, 1:], scores[:, 1:], names[1:])
+        curve = plots.roc_and_precision(
+            hits[:, 1:], shares[:, 1:], names[1:], decided[:, 1:], metrics
+        )
         what = f"class {names[1]}"
         groups = {f"label {name}": hits[:, number] for number, name in enumerate(names)}
-        calibrated = plots.calibration(hits[:, 1], scores[:, 1], groups, what)
+        calibrated = plots.calibration(hits[:, 1], shares[:, 1], groups, what)
     else:
         some = np.argsort(-hits.sum(axis=0), kind="stable")[: len(plots.COLORS)]
         some.sort()
+        some_names = [names[each] for each in some]
         curve = plots.roc_and_precision(
-            hits[:, some], scores[:, some], [names[each] for each in some]
+            hits[:, some], shares[:, some], some_names, decided[:, some]
         )
         right = chosen == truth
         groups = {"right": right, "wrong": ~right}
-        calibrated = plots.calibration(right, scores.max(axis=1), groups, "the predicted class")
-    about = "Each class against the others." if len(names) > 2 else f"Of class {names[1]}."
+        calibrated = plots.calibration(right, shares.max(axis=1), groups, "the predicted class")
+    about = "Each class against the others" if len(names) > 2 else f"Of class {names[1]}"
+    about += "; dots are the classes as they are predicted."
     text = "Bars at the points are intervals of 95 %; the broken line is perfect calibration."
     return [
         *sections,
@@ -559,6 +582,7 @@ def _slice_sections(
     features: Mapping[str, NDArray[Any]],
     labels: NDArray[Any],
     predictions: Mapping[str, NDArray[Any]],
+    dated: Collection[str],
 ) -> list[Section]:
     """The parts of the rows, by the values of a column, that are predicted worst."""
     if "class_ids" in predictions:
@@ -573,7 +597,7 @@ def _slice_sections(
     def shown(mean: float) -> str:
         return f"{math.sqrt(mean):.5g}" if square else f"{mean:.1%}"
 
-    worst = sorted(slices(features, losses), key=lambda each: -each[3])[:_MAX_SLICES]
+    worst = sorted(slices(features, losses, dated), key=lambda each: -each[3])[:_MAX_SLICES]
     if not worst:
         return []
     rows = [(key, text, f"{count:,}", shown(mean)) for key, text, count, mean in worst]
@@ -583,11 +607,19 @@ def _slice_sections(
     return [Section("Slices", note + table)]
 
 
+_MISSING = "missing"
+
+
 def slices(
-    features: Mapping[str, NDArray[Any]], losses: NDArray[Any]
+    features: Mapping[str, NDArray[Any]], losses: NDArray[Any], dated: Collection[str] = ()
 ) -> Iterator[tuple[str, str, int, float]]:
     """Yields the column, values, number of rows and mean loss of each part that is large enough:
-    rows of one value, or a quarter of a column of many numbers.
+    rows of one value, without one, or of a quarter of a column of many numbers.
+
+    Args:
+        features: columns by name.
+        losses: of the rows.
+        dated: the columns in which -1 means that there is none.
     """
     least = max(_MIN_SLICE, len(losses) // 100)
     for key, column in features.items():
@@ -598,7 +630,9 @@ def slices(
         if values.dtype.kind in "iuf" and len(np.unique(values)) > _MAX_SLICE_VALUES:
             edges = np.unique(np.nanquantile(values, [0, 0.25, 0.5, 0.75, 1]))
             texts = [f"{low:g} to {high:g}" for low, high in itertools.pairwise(edges)]
+            absent = np.isnan(values)
             values = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(texts) - 1)
+            values, texts = np.where(absent, len(texts), values), [*texts, _MISSING]
         kinds, places = np.unique(values, return_inverse=True)
         counts = np.bincount(places)
         means = np.bincount(places, losses) / counts
@@ -607,7 +641,9 @@ def slices(
                 if texts is not None:
                     text = texts[int(kind)]
                 elif isinstance(kind, bytes):
-                    text = kind.decode(errors="replace")
+                    text = kind.decode(errors="replace") or _MISSING
+                elif np.isnan(kind) or (kind == -1 and key in dated):
+                    text = _MISSING
                 else:
                     text = f"{kind:.6g}"
                 yield key, text, int(count), float(mean)

@@ -10,6 +10,7 @@ import functools
 import io
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
@@ -101,8 +102,10 @@ def curves(plots: Mapping[str, Series], over: str = "step") -> Figure:
             place.plot(steps, values, color=color, marker=mark, markersize=3, label=name, lw=1.3)
         place.set_xlabel(over)
         place.xaxis.set_major_locator(_few_integers())
-        if len(series) > 1:
-            place.legend(loc="upper right")
+    if len(names) > 1:  # one for all, beside the curves
+        lines = {line.get_label(): line for place in places for line in place.get_lines()}
+        shown = list(lines.values())[:12]
+        figure.legend(handles=shown, loc="outside lower center", ncols=min(6, len(shown)))
     for place in places[len(plots) :]:
         place.set_axis_off()
     return figure
@@ -146,12 +149,22 @@ def _short(name: str) -> str:
 
 
 @styled
-def roc_and_precision(hits: NDArray[Any], scores: NDArray[Any], names: Sequence[str]) -> Figure:
-    """ROC and precision-recall curves, one per class.
+def roc_and_precision(
+    hits: NDArray[Any],
+    scores: NDArray[Any],
+    names: Sequence[str],
+    decided: NDArray[Any],
+    areas: Mapping[str, float] = MappingProxyType({}),
+) -> Figure:
+    """ROC and precision-recall curves, one per class, and where on them the predicted classes are.
 
     Args:
         hits: bool `(rows, classes)`: whether the row is of the class.
         scores: float `(rows, classes)`.
+        names: of the classes.
+        decided: bool `(rows, classes)`: whether the row is predicted to be of the class.
+        areas: the metrics of a model of two classes: its 'auc' and 'average_precision' are shown,
+            if they are there, in place of those of these rows.
     """
     from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
@@ -164,10 +177,16 @@ def roc_and_precision(hits: NDArray[Any], scores: NDArray[Any], names: Sequence[
             continue  # a class with no or all examples has no curve
         color = COLORS[number % len(COLORS)]
         false, true, _ = roc_curve(truth, score)
-        left.plot(false, true, color=color, label=f"{_short(name)}: area {auc(false, true):.3f}")
+        area = areas.get("auc", auc(false, true))
+        left.plot(false, true, color=color, label=f"{_short(name)}: area {area:.4f}")
         precision, recall, _ = precision_recall_curve(truth, score)
-        average = average_precision_score(truth, score)
-        right.plot(recall, precision, color=color, label=f"{_short(name)}: average {average:.3f}")
+        average = areas.get("average_precision", average_precision_score(truth, score))
+        right.plot(recall, precision, color=color, label=f"{_short(name)}: average {average:.4f}")
+        chosen = decided[:, number]
+        dot: dict[str, Any] = {"color": color, "marker": "o", "markersize": 6}
+        left.plot([chosen[~truth].mean()], [chosen[truth].mean()], **dot)
+        if chosen.any():
+            right.plot([chosen[truth].mean()], [truth[chosen].mean()], **dot)
     if len(names) == 1:
         right.axhline(float(hits.mean()), color="0.7", lw=1, ls="--")
     for place, title, across, up in (
@@ -230,7 +249,7 @@ def calibration(
     )
     right.set_xlabel(f"probability of {what}")
     right.set_ylabel("examples")
-    right.legend(loc="upper right")
+    right.legend(loc="best")
     return figure
 
 

@@ -27,6 +27,7 @@ from estimatorkit.experiment import (
     reading,
     scores,
     tables,
+    thresholds,
 )
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.epochs import EpochLines
@@ -51,12 +52,14 @@ class Trained:
         last_step: the global step at which the training ended.
         epochs: the passes over the training rows until the step of the model.
         baselines: what a model without features scores, by name of the evaluation set.
+        threshold: that of the model's classes, if `predict.threshold` asks for one.
     """
 
     metrics: Mapping[str, Metrics]
     last_step: int
     epochs: float
     baselines: Mapping[str, Metrics]
+    threshold: thresholds.Choice | None = None
 
     @property
     def step(self) -> int:
@@ -137,7 +140,13 @@ def train(
     numbers = {label: _numbers(each) for label, each in metrics.items()}
     step = int(numbers[MAIN]["global_step"]) if done is None else done.step
     epochs = numbers[MAIN]["global_step"] * settings.batch_size / rows
-    return Trained(numbers, step, epochs, baselines)
+    threshold = thresholds.of_model(experiment, estimator, keep=True)
+    if threshold is not None:
+        decided = ek.estimator.with_threshold(estimator, threshold.threshold)
+        for name, input_fn in input_fns.items():
+            found = scores.unrecorded(decided, input_fn, experiment.evaluate.steps)
+            numbers[name] |= {key: float(found[key]) for key in scores.OF_CLASSES}
+    return Trained(numbers, step, epochs, baselines, threshold)
 
 
 def _check_metric(experiment: Experiment, estimator: Any, input_fn: Callable[[], Any]) -> None:

@@ -24,6 +24,7 @@ from pydantic import (
 
 from estimatorkit.experiment.arguments import Arguments, Kinds
 from estimatorkit.experiment.columns import Feature, Read, Sequence, all_reads, kinds_that
+from estimatorkit.experiment.decisions import Threshold
 from estimatorkit.experiment.estimators import (
     ESTIMATORS,
     Classifier,
@@ -63,7 +64,7 @@ class Infer(Arguments):
     """Feature columns inferred from the training data (`feature_columns.infer`)."""
 
     place = "feature_columns:infer"
-    types = {"fill_missing": None, "label": None, "weight": None}  # noqa: RUF012
+    types = dict.fromkeys(("fill_missing", "label", "read_text", "weight"))
 
     without: Annotated[
         tuple[Text, ...],
@@ -258,6 +259,7 @@ class Metric(Model):
 
     type: Literal[
         "AUC",
+        "AveragePrecision",
         "BinaryAccuracy",
         "BinaryCrossentropy",
         "Calibration",
@@ -307,6 +309,14 @@ class Predict(Model):
     """Prediction settings."""
 
     batch_size: Count = 1024
+    threshold: Annotated[
+        Threshold | None,
+        Field(
+            description="the second of two classes is predicted above this probability: 0.3, or the"
+            " one with the best f1, {precision: 0.9}, {recall: 0.8} or {cost: {missed: 10,"
+            " false_alarm: 1}} on the rows of the evaluation; null: 0.5"
+        ),
+    ] = None
 
 
 class Export(Arguments):
@@ -477,6 +487,7 @@ class Experiment(Model):
         self._check_sequences()
         self._check_reads()
         self._check_labels()
+        self._check_two_classes()
         self._check_towers()
         self._check_candidates()
         self._check_class_weights()
@@ -630,6 +641,22 @@ class Experiment(Model):
                 f"has {len(names)} names",
                 at=("data", "class_names"),
                 expected=f"{estimator.n_classes} names, as many as estimator.n_classes",
+            )
+
+    def _check_two_classes(self) -> None:
+        estimator = self.estimator
+        is_binary = isinstance(estimator, Classifier) and estimator.n_classes == 2
+        if self.predict.threshold is not None and not is_binary:
+            raise wrong(
+                f"is given, and this {estimator.type} has no two classes",
+                at=("predict", "threshold"),
+                expected="a classifier with n_classes: 2",
+            )
+        if self.data.holdout_stratified and not isinstance(estimator, Classifier):
+            raise wrong(
+                f"is given, and {estimator.type} has no classes",
+                at=("data", "holdout_stratified"),
+                expected="a classifier",
             )
 
     def _check_tasks(self, estimator: MultiTask) -> None:

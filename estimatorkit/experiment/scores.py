@@ -1,10 +1,16 @@
 """Metrics of an experiment beyond its estimator's own, and what a model without features scores.
 
-Regressors always report `rmse`, `mae` and `r2`; the key `metrics` adds those of `keras.metrics`.
+Regressors always report `rmse`, `mae` and `r2`. Classifiers of two classes report the areas under
+their curves from all predictions, and `average_precision`: with the 200 even thresholds of
+TensorFlow's heads, `auc` of a rare class is off in the third digit. The key `metrics` adds those of
+`keras.metrics`.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +21,22 @@ from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.estimators import Classifier, MultiTask, Regressor
 from estimatorkit.experiment.examples import GROUP
 from estimatorkit.experiment.schema import Experiment, Metric
+from estimatorkit.keras.metric_classes.odds_curves import AreaByOdds
+
+OF_CLASSES = ("accuracy", "precision", "recall")
+"""Metrics of two classes that depend on the threshold."""
+
+
+def unrecorded(
+    estimator: Any, input_fn: Callable[..., Any], steps: int | None = None
+) -> dict[str, Any]:
+    """The metrics of the newest checkpoint, which leave no trace: TensorBoard would show a run."""
+    name = f"report-{os.getpid()}"
+    try:
+        found: dict[str, Any] = estimator.evaluate(input_fn, steps, name=name)
+    finally:
+        shutil.rmtree(estimator.eval_dir(name), ignore_errors=True)
+    return found
 
 
 def with_metrics(experiment: Experiment, estimator: Any) -> Any:
@@ -35,6 +57,8 @@ def with_metrics(experiment: Experiment, estimator: Any) -> Any:
         for ending, (truth, guesses) in _compared(kind, labels, predictions).items():
             if isinstance(kind, Regressor):
                 found |= _errors(kind, truth, guesses, weights)
+            if isinstance(kind, Classifier) and kind.n_classes == 2:
+                found |= _areas(truth, guesses, weights)
             for each in experiment.metrics:
                 metric = _made(kind, each)
                 expected = ek.argmax(truth, 1) if each.type.startswith("Sparse") else truth
@@ -95,6 +119,18 @@ def _classes(kind: Any, labels: Any, predictions: Any) -> tuple[Any, Any]:
     return (truth[:, 1:], guesses[:, 1:]) if kind.n_classes == 2 else (truth, guesses)
 
 
+def _areas(truth: Any, guesses: Any, weights: Any) -> dict[str, Any]:
+    """The areas under the curves of two classes."""
+    found = {
+        "auc": AreaByOdds("ROC"),
+        "auc_precision_recall": AreaByOdds("PR"),
+        "average_precision": ek.keras.metrics.AveragePrecision(),
+    }
+    for metric in found.values():
+        metric.update_state(truth, guesses, sample_weight=weights)
+    return found
+
+
 def _errors(kind: Regressor, truth: Any, guesses: Any, weights: Any) -> dict[str, Any]:
     """The errors of a regressor, in units of the label.
 
@@ -133,15 +169,18 @@ def baseline(
         weights: of these.
 
     Returns:
-        'rmse', 'mae' and 'r2' of a regressor, 'accuracy' of a classifier, and 'auc' if it has two
-        classes that are both evaluated; empty without labels, or with several.
+        'rmse', 'mae' and 'r2' of a regressor, 'accuracy' of a classifier, and 'auc' and
+        'average_precision' if it has two classes that are both evaluated; empty without labels, or
+        with several.
     """
     if isinstance(experiment.estimator, Classifier):
         values, counts = np.unique(labels.astype(str), return_counts=True)
         right = evaluated.astype(str) == values[counts.argmax()]
         found = {"accuracy": float(np.average(right, weights=weights))}
         if experiment.estimator.n_classes == 2 and len(np.unique(evaluated.astype(str))) == 2:
-            found["auc"] = 0.5
+            second = (experiment.estimator.label_vocabulary or ("0", "1"))[1]
+            share = np.average(evaluated.astype(str) == second, weights=weights)
+            found |= {"auc": 0.5, "average_precision": float(share)}
         return found
     if not isinstance(experiment.estimator, Regressor) or labels.ndim > 1:
         return {}

@@ -152,11 +152,22 @@ def _has_spaces(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether no more than a third of the first cells are numbers or dates, as names are not."""
+    """Whether the first cells look like names: not like the cells below them."""
     first = [cell.strip() for cell in rows[0]]
-    numbers = [cell for cell in first if _NUMBER.fullmatch(cell) or _DATE.fullmatch(cell)]
-    if len(numbers) <= len(first) / 3:
-        return True
-    digits = [int(cell) for cell in numbers if cell.isdecimal()]
+    names, data = 0, 0
+    for place, cell in enumerate(first):
+        below = [row[place].strip() for row in rows[1:] if place < len(row)]
+        filled = [each for each in below if each]
+        numbers = sum(map(_is_number, filled)) > 0.8 * len(filled)
+        names += bool(cell and filled and numbers and not _is_number(cell))
+        data += _is_number(cell) if not filled or numbers else cell in filled
+    digits = [int(cell) for cell in first if cell.isdecimal()]
     counted = all(later == each + 1 for each, later in itertools.pairwise(digits))
-    return len(digits) == len(numbers) > 2 and counted  # years, say
+    if len(digits) > 2 and counted and len(digits) == sum(map(_is_number, first)):
+        return True  # years, say
+    return data <= len(first) / 3 if names else not data
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is a number or a date."""
+    return bool(_NUMBER.fullmatch(cell) or _DATE.fullmatch(cell))

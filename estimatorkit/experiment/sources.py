@@ -283,6 +283,13 @@ class Data(Model):
         Part | None,
         Field(description="measure with a part of the training rows; tune and folds set it"),
     ] = None
+    holdout_stratified: Annotated[
+        Switch, Field(description="hold out the same share of each class")
+    ] = False
+    holdout_latest: Annotated[
+        Text | None,
+        Field(description="hold out the rows with the latest dates or numbers in this column"),
+    ] = None
     stream: Annotated[
         Switch, Field(description="read files in chunks, for tables larger than memory")
     ] = False
@@ -315,6 +322,33 @@ class Data(Model):
             return source
         texts = dict.fromkeys((*source.texts, *parsers(self.formats)))
         return source.model_copy(update={"texts": tuple(texts)})
+
+    @model_validator(mode="after")
+    def _one_way_to_hold_out(self) -> Self:
+        ways = {
+            "holdout_stratified": self.holdout_stratified,
+            "holdout_latest": self.holdout_latest,
+        }
+        given = [key for key, value in ways.items() if value]
+        if given and self.holdout is None:
+            raise wrong(
+                "is given, and no rows are held out",
+                at=(given[0],),
+                expected="holdout: 0.2, in place of evaluate",
+            )
+        if len(given) > 1:
+            raise wrong(
+                "is given beside holdout_latest",
+                at=(given[0],),
+                expected="one of them: the latest rows have the classes that they have",
+            )
+        if self.holdout_latest is not None and self.stream:
+            raise wrong(
+                "cannot be told from chunks of a stream",
+                at=("holdout_latest",),
+                expected="stream: false, or evaluate: {csv: later.csv}",
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_to_measure_with(self) -> Self:

@@ -50,9 +50,9 @@ seed: 1                     # the same seed gives the same model; null: another 
 data:
   train: {source}
   holdout: {holdout:<17}# the share of the rows to measure with; or evaluate: {{csv: test.csv}}
-  label: {label}
+{split}  label: {label}
 {missing}{formats}
-infer: true                 # these columns, chosen from the data; or paste and change them
+infer: {infer:<21}# these columns, chosen from the data; or paste and change them
 {columns}
 # {why}
 estimator:
@@ -63,10 +63,30 @@ train:
 
 # evaluate: {{training: true}}  # the training rows, too: overfitting shows
 
-export: [best]              # the best of the evaluated models
+{predict}export: [best]              # the best of the evaluated models
 
 tune:                       # what estimatorkit tune {config} searches
 {tune}
+"""
+
+_STRATIFIED = "  holdout_stratified: true  # the same share of each class\n"
+
+_NO_THRESHOLD = """\
+# predict: {{threshold: f1}}  # from which probability on {second} is predicted; unless given, 0.5
+
+"""
+
+_LATEST = """\
+  # holdout_latest: {column}
+  #   holds out the rows with the latest {column}, to see how well later ones are predicted{instead}
+"""
+
+_THRESHOLD = """\
+predict:                    # {found}
+  threshold: f1             # it is predicted from the probability on with the best f1 on the rows
+                            # held out; or {{precision: 0.9}}, {{recall: 0.8}}, a number (0.3),
+                            # {{cost: {{missed: 10, false_alarm: 1}}}}; null: 0.5
+
 """
 
 
@@ -77,6 +97,7 @@ def starter(
     seconds: float = 60.0,
     given: sniffing.Given = sniffing.NOTHING,
     tell: Callable[[str], None] = lambda line: None,
+    free_text: str = "hash",
 ) -> str:
     """Returns the text of an experiment that learns a column of a file.
 
@@ -87,6 +108,7 @@ def starter(
         seconds: how long the training may take on two cores; see `defaults.chosen`.
         given: what is known of how the file is written.
         tell: gets lines on what is assumed of the file, and on each column.
+        free_text: what becomes of it, see `feature_columns.infer`.
 
     Raises:
         DataError: the file cannot be read, or has no such column, or it has one value only.
@@ -101,7 +123,8 @@ def starter(
     formats = {name: formatting.setting(each.format) for name, each in seen.items()}
     labels = seen[label].format.values(table[label]) if label in seen else table[label]
     _check_varies(path, label, labels)
-    kind, arguments, metric = _task(labels)
+    rare = _rare_class(labels)
+    kind, arguments, metric = _task(labels, None if rare is None else rare[0])
     holdout = _holdout(tables.row_count(table))
     rows = round(tables.row_count(table) * (1 - holdout))
     classes = arguments.get("n_classes", 2) if kind == "Classifier" else 0
@@ -114,12 +137,12 @@ def starter(
     described |= written
     estimator = {"type": f"{chosen.name}{kind}", **arguments}
     data = {"train": described, "holdout": holdout, "label": label, "missing_labels": "skip"}
-    data["formats"] = formats or None
+    data |= {"formats": formats or None, "holdout_stratified": bool(classes)}
     experiment = Experiment.model_validate(
         {
             "name": name,
             "data": data,
-            "infer": True,
+            "infer": {"text": free_text},
             "estimator": estimator,
             "train": {"epochs": 1},
         },
@@ -137,11 +160,23 @@ def starter(
         tell(line)
     skipped = f"  missing_labels: skip      # {absent:,} rows have no {label}\n" if absent else ""
     settings = chosen.sections(rows, metric)
-    rare = _rare_class(labels) if classes == 2 else None
-    if rare is not None:
+    predict, split = "", _STRATIFIED if classes else ""
+    if rare is not None and classes:
         found = f"class {' '.join(rare[0].split())} is {rare[1]:.1%} of the rows"
         settings["train"] += f"\n# class_weights: balanced   # {found}: its errors count more"
-        tell(f"Of {label}, {found}: accuracy says little. See class_weights in {config}.")
+        predict = _THRESHOLD.format(found=found)
+        tell(
+            f"Of {label}, {found}: accuracy says little. Look at auc and average_precision.\n"
+            f"  From which probability on it is predicted, f1 decides: see predict in {config},"
+            " and class_weights."
+        )
+    elif classes == 2:
+        second = arguments.get("label_vocabulary", ["0", "1"])[1]
+        predict = _NO_THRESHOLD.format(second=" ".join(second.split()))
+    for column in _dates(inferred_settings):
+        instead = ",\n  #   in place of holdout_stratified" if classes else ""
+        split += _LATEST.format(column=dump(column, flow=True), instead=instead)
+        tell(f"To measure with the latest rows by {column}: see holdout_latest in {config}.")
     return _TEMPLATE.format(
         label=dump(label, flow=True),
         file=path.name,
@@ -149,7 +184,10 @@ def starter(
         name=name,
         source=f"{{{', '.join(_lines(described))}}}",
         missing=skipped,
+        split=split,
+        predict=predict,
         formats=_formats(formats, seen),
+        infer="true" if free_text == "hash" else f"{{text: {free_text}}}",
         columns=textwrap.indent(columns, "# ", lambda line: True),
         why=chosen.why,
         estimator=textwrap.indent("\n".join(_lines(estimator)), "  "),
@@ -176,6 +214,12 @@ def _holdout(rows: int) -> float:
     """The share of the rows to measure with."""
     least, most = _HELD_OUT
     return round(min(max(_MEASURED / max(rows, 1), least), most), 2)
+
+
+def _dates(chosen: dict[str, Any]) -> list[str]:
+    """The columns of dates that infer chose."""
+    derived = [next(iter(each.items())) for each in chosen.get("derive", {}).values()]
+    return list(dict.fromkeys(source for kind, source in derived if kind != "missing"))
 
 
 def _formats(formats: dict[str, Any], seen: dict[str, Look]) -> str:
@@ -210,11 +254,14 @@ def _check_varies(path: Path, label: str, column: Any) -> None:
         )
 
 
-def _task(column: Any) -> tuple[str, dict[str, Any], str]:
-    """What a label asks for, the estimator's arguments, and the metric to choose by."""
+def _task(column: Any, rare: str | None) -> tuple[str, dict[str, Any], str]:
+    """What a label asks for, the estimator's arguments, and the metric to choose by.
+
+    A rare class is the second of two: precision, recall and f1 are of the second.
+    """
     present = column[~tables.missing(column)]
     if column.dtype.kind in "OUSb":
-        words = sorted({text(each) for each in present})
+        words = sorted({text(each) for each in present}, key=lambda word: (word == rare, word))
         given: dict[str, Any] = {"label_vocabulary": words}
         if len(words) != 2:
             given = {"n_classes": len(words), **given}
@@ -222,16 +269,20 @@ def _task(column: Any) -> tuple[str, dict[str, Any], str]:
     values = np.unique(present)
     whole = bool((values == np.floor(values)).all())
     if whole and len(values) <= _MOST_CLASSES and values.tolist() == [*range(len(values))]:
+        if rare == "0":
+            return "Classifier", {"label_vocabulary": ["1", "0"]}, _metric(2)
         return "Classifier", {"n_classes": len(values)}, _metric(len(values))
     return "Regressor", {}, "rmse"
 
 
 def _rare_class(labels: Any) -> tuple[str, float] | None:
-    """The rarer class and its share, if that is small."""
-    values = Counter(text(each) for each in labels[~tables.missing(labels)].tolist())
-    name, count = values.most_common()[-1]
+    """The rarer of two classes and its share, if that is small."""
+    values = Counter(labels[~tables.missing(labels)].tolist())
+    value, count = values.most_common()[-1]
     share = count / values.total()
-    return (name, share) if share < _RARE else None
+    if len(values) != 2 or share >= _RARE:
+        return None
+    return (f"{value:g}" if isinstance(value, float) else text(value), share)
 
 
 def _metric(classes: int) -> str:

@@ -33,9 +33,10 @@ from numpy.typing import NDArray
 import estimatorkit as ek
 from estimatorkit.core.errors import DataLossError, InvalidArgumentError, NotFoundError
 from estimatorkit.data.csv import read_csv_chunks
-from estimatorkit.data.datasets.splits import split_indices
+from estimatorkit.data.datasets.splits import split_indices, split_latest, split_stratified
 from estimatorkit.data.list_cells import Lists, lists_of_arrow
 from estimatorkit.experiment import lists, sources
+from estimatorkit.experiment.date_parts import ISO_DATE
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import Classifier
@@ -516,6 +517,8 @@ READERS: dict[type[Model], Callable[[Any], Table]] = {
 
 # -- the parts of an experiment's data
 
+_DATE = re.compile(ISO_DATE)
+
 MAIN = "eval"
 SELECT = "select"
 TRAINING = "train"
@@ -567,16 +570,21 @@ def _parts(experiment: Experiment, table: Table) -> dict[str, Table]:
 
 def _fold(experiment: Experiment, table: Table, fold: tuple[int, int]) -> tuple[Table, Table]:
     """All rows but those of a fold, and these; each fold has the same share of each class."""
-    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
     number, folds = fold
     data, rows = experiment.data, row_count(table)
-    if rows < folds:
+    if rows < folds + (data.holdout_latest is not None):
         raise DataError.explained(
             f"{source_name(data.train)}: there are fewer rows than folds",
             expected=f"at least {folds}",
             received=f"{rows} rows",
         )
+    if data.holdout_latest is not None:  # each fold is later than what it is trained on
+        order = np.argsort(_times(experiment, table, data.holdout_latest), kind="stable")
+        past = TimeSeriesSplit(folds).split(order)
+        earlier, later = next(itertools.islice(past, number - 1, None))
+        return table.take(order[earlier]), table.take(order[later])
     labels = table.get((data.label or ("",))[0])
     kinds = np.zeros(rows, np.int64)
     if isinstance(experiment.estimator, Classifier) and labels is not None:
@@ -607,8 +615,9 @@ def evaluation_source(experiment: Experiment, name: str = MAIN) -> str:
     source = _evaluation_source(experiment, name)
     if source is not None:
         return source_name(source)
-    share = _shares(experiment.data)[name]
-    return f"{share:.0%} of {source_name(experiment.data.train)}"
+    data = experiment.data
+    which = "" if data.holdout_latest is None else "the latest " if name == MAIN else "the first "
+    return f"{which}{_shares(data)[name]:.0%} of {source_name(data.train)}"
 
 
 def _shares(data: sources.Data) -> dict[str, float]:
@@ -648,11 +657,38 @@ def _split(experiment: Experiment, table: Table, share: float) -> tuple[Table, T
     """All but a share of the rows, and that share."""
     data = experiment.data
     try:
-        rows = split_indices(row_count(table), 1.0 - share, data.holdout_seed)
+        if data.holdout_latest is not None:
+            times = _times(experiment, table, data.holdout_latest)
+            rows = split_latest(times, 1.0 - share, data.holdout_seed)
+        elif data.holdout_stratified:
+            (label,) = data.label or ()
+            require(table, [label], source_name(data.train), lambda table: table)
+            rows = split_stratified(table[label].astype(str), 1.0 - share, data.holdout_seed)
+        else:
+            rows = split_indices(row_count(table), 1.0 - share, data.holdout_seed)
     except ValueError as error:
         raise DataError(f"{source_name(data.train)}: {error}") from error
     first, second = map(table.take, rows)
     return first, second
+
+
+def _times(experiment: Experiment, table: Table, name: str) -> NDArray[Any]:
+    """A column that rows are ordered by: numbers or ISO dates; missing ones come first."""
+    origin = source_name(experiment.data.train)
+    require(table, [name], origin, lambda table: table)
+    column = formatted(experiment, table, [name])[name]
+    if column.dtype.kind != "O":
+        return np.where(missing(column), -np.inf, column)
+    texts = np.array([each.decode() if isinstance(each, bytes) else each for each in column])
+    wrong = [row for row, each in enumerate(texts) if each and not _DATE.match(each)]
+    if wrong:
+        raise DataError.explained(
+            f"{origin}: rows cannot be ordered by the column {name!r}",
+            expected="numbers, or dates as in 2024-01-31",
+            received=f"{texts[wrong[0]]!r} in {table.place(wrong[0])}",
+            hint=f"data: {{formats: {{{name}: {{type: date, day_first: true}}}}}} reads others.",
+        )
+    return texts
 
 
 def _with_labels(experiment: Experiment, table: Table) -> Table:

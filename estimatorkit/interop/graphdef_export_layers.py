@@ -346,6 +346,7 @@ LAYER_RULES: dict[str, Rule] = {
     "StringJoin": plain("StringJoin", "", "N separator"),
     "StringLength": plain("StringLength", "", "unit"),
     "StringLower": plain("StringLower", "", "encoding"),
+    "StringSplitV2": plain("StringSplitV2", "", "maxsplit"),
     "StringStrip": plain("StringStrip"),
     "Substr": _substr,
     "StringToHashBucketFast": plain("StringToHashBucketFast", "", "num_buckets"),

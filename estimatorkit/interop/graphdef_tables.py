@@ -164,6 +164,12 @@ TABLE_RULES: dict[str, Rule] = {
     "RegexReplace": Rule(
         "regex_replace", lambda f, n: f(*n.inputs, n.get("replace_global", True), name=n.name)
     ),
+    "StringSplitV2": Rule(
+        "",
+        lambda _, n: registry.apply(
+            "StringSplitV2", n.inputs, {"maxsplit": n.get("maxsplit", -1)}, n.name
+        ),
+    ),
     "RegexFullMatch": Rule("strings.regex_full_match", lambda f, n: f(n[0], n[1], name=n.name)),
     "StaticRegexFullMatch": Rule(
         "strings.regex_full_match", lambda f, n: f(n[0], n["pattern"], name=n.name)

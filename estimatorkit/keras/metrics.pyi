@@ -28,6 +28,7 @@ from estimatorkit.keras.metric_classes.class_metrics import (
     BinaryIoU as BinaryIoU, F1Score as F1Score, FBetaScore as FBetaScore, IoU as IoU,
     MeanIoU as MeanIoU, OneHotIoU as OneHotIoU, OneHotMeanIoU as OneHotMeanIoU, R2Score as R2Score,
 )
+from estimatorkit.keras.metric_classes.odds_curves import AveragePrecision as AveragePrecision
 from estimatorkit.keras.metric_classes.ranking_metrics import (
     Calibration as Calibration, CalibrationByBucket as CalibrationByBucket, GroupAUC as GroupAUC,
     HitRate as HitRate, ListRecall as ListRecall, MeanAveragePrecision as MeanAveragePrecision,

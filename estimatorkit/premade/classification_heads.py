@@ -28,6 +28,7 @@ from estimatorkit.layers import metrics
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.nn import nn
+from estimatorkit.premade.decision import scores_to_decide_by
 from estimatorkit.premade.head import Head, Metrics, Version
 from estimatorkit.premade.label_checks import as_batch_of, check_label_range, checked_labels
 from estimatorkit.premade.label_names import (
@@ -255,7 +256,7 @@ class BinaryClassHead(_ClassificationHead):
             "probabilities": lambda: nn.softmax(both, name="probabilities"),
         }
         found = {key: make() for key, make in made.items() if key in keys}
-        return {**found, **self._named_classes(both, keys)}
+        return {**found, **self._named_classes(scores_to_decide_by(both), keys)}
 
     def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
         regression = RegressionOutput(predictions["logistic"])

@@ -27,6 +27,7 @@ from estimatorkit.layers.feature_column.numeric import BucketizedColumn, Numeric
 from estimatorkit.layers.feature_column.packing import pack
 from estimatorkit.layers.feature_column.sequence import SequenceCategoricalColumn
 from estimatorkit.layers.feature_column.weights import WeightMaker
+from estimatorkit.layers.feature_column.words import HashedWordsColumn
 from estimatorkit.ops.array import array, indexing, joining
 from estimatorkit.ops.array.filling import zeros_like
 from estimatorkit.ops.debug.checks import assert_less_equal
@@ -76,7 +77,13 @@ class ForestColumns:
 
 
 def _source(column: FeatureColumn) -> FeatureColumn:
-    return column.categorical_column if isinstance(column, IndicatorColumn) else column
+    """What a column's numbers are made of: of words, which are many an example, their counts."""
+    if isinstance(column, HashedWordsColumn):
+        return IndicatorColumn(column)
+    if not isinstance(column, IndicatorColumn):
+        return column
+    inside = column.categorical_column
+    return column if isinstance(inside, HashedWordsColumn) else inside
 
 
 def _inputs_of(column: FeatureColumn) -> Sequence[int]:
@@ -84,6 +91,8 @@ def _inputs_of(column: FeatureColumn) -> Sequence[int]:
     source = _source(column)
     if isinstance(source, NumericColumn):
         return [0] * math.prod(source.shape)
+    if isinstance(source, IndicatorColumn):
+        return [0] * source.categorical_column.num_buckets
     if isinstance(source, BucketizedColumn):
         return [0] * math.prod(source.source_column.shape)
     if not isinstance(source, CategoricalColumn) or isinstance(
@@ -106,7 +115,7 @@ def _inputs_of(column: FeatureColumn) -> Sequence[int]:
 
 
 def _numbers(column: FeatureColumn, features: Features, mode: str) -> Tensor:
-    if isinstance(column, NumericColumn):
+    if isinstance(column, NumericColumn | IndicatorColumn):
         return flat_tensor(column, features, WeightMaker())
     if isinstance(column, BucketizedColumn):
         numbers = flat_tensor(column.source_column, features, WeightMaker())

@@ -361,6 +361,8 @@ class PlanRunner:
         self._feeds = plan.feeds
         self._fetches = plan.results
         self._constants = plan.constants
+        for segment in plan.segments:
+            _check_memory(segment, state)
         self._steps = [_step(segment, state) for segment in plan.segments]
         levels: dict[int, list[Step]] = {}
         for segment, step in zip(plan.segments, self._steps, strict=True):
@@ -473,6 +475,22 @@ def _step(segment: Segment, state: ProcessState) -> Step:
     if segment.place == "host" or all(map(_only_reads, segment.ops)):
         return HostSegment(segment, state)
     return CompiledSegment(segment, state, segment_name(segment))
+
+
+def _check_memory(segment: Segment, state: ProcessState) -> None:
+    """Compares the variables that a segment will make in the host's memory with what is free.
+
+    Raises ResourceExhaustedError if they do not fit.
+    """
+    new = set(segment.writes) - state.values.keys() - state.sharded.keys()
+    if not new or not is_cpu(device_named(segment.device)):
+        return
+    used = dict.fromkeys(tensor.op for op in segment.ops for tensor in op.inputs)
+    made = [op for op in used if op.name in new]
+    variables = [(op, op.attrs["dtype"], op.attrs["shape"]) for op in made if "shape" in op.attrs]
+    memory_errors.check_variables(
+        (op, dtype, tuple(shape)) for op, dtype, shape in variables if shape.is_fully_defined()
+    )
 
 
 def _only_reads(op: Operation) -> bool:

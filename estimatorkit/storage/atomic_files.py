@@ -1,29 +1,35 @@
 """Atomic files: write to a temporary, sync, rename, sync the folder.
 
-Temporary files (`NAME.tmp-PID-RANDOM`) are next to their targets. Removal renames to such a name,
-then deletes. Readers therefore never see partial files, and `remove_stale_temporaries` recognizes
-what killed writers left behind. Files that are written in place, and read, in a folder that others
-may have filled are opened by `plain`. `os_errors` converts `OSError`s to the package's errors.
+Temporary files (`NAME.tmp-PID-RANDOM`, where the random digits begin with those of the host) are
+next to their targets. Removal renames to such a name, then deletes. Readers therefore never see
+partial files, and what killed writers left behind is recognized: the next writer in the folder
+removes it, and the next holder of a lock (`remove_leftovers`). Files that are written in place, and
+read, in a folder that others may have filled are opened by `plain`. `os_errors` converts `OSError`s
+to the package's errors.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import os
 import re
 import secrets
 import shutil
+import socket
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from estimatorkit.core import errors
 
-_TEMPORARY = re.compile(r"\.tmp-(?P<pid>[0-9]+)-[0-9a-f]{8}$")
+# Names of earlier versions have no host.
+_TEMPORARY = re.compile(r"\.tmp-(?P<pid>[0-9]+)-(?:[0-9a-f]{8}|(?P<host>[0-9a-f]{6})[0-9a-f]{5})$")
 _STALE_SECONDS = 86400.0  # a process id may be reused; no save takes a day
 
 # This process's current temporary files. Others with our process id are from an earlier process: in
@@ -145,9 +151,12 @@ def is_temporary(name: str) -> bool:
 def temporary_beside(path: Path) -> Iterator[Path]:
     """Yields an unused temporary name in the folder of `path`.
 
-    The body creates it and renames it into place; what remains at the end is removed.
+    The body creates it and renames it into place; what remains at the end is removed, and before,
+    what processes left in the folder that were killed.
     """
-    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
+    _remove_temporaries(path.parent, _is_of_the_dead)
+    number = f"{_host()}{secrets.randbits(20):05x}"
+    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}-{number}")
     _in_progress.add(temporary.name)
     try:
         yield temporary
@@ -179,21 +188,61 @@ def remove_durably(path: Path) -> None:
         os.rename(path, temporary)
 
 
-def remove_stale_temporaries(directory: Path) -> None:
-    """Removes temporaries whose process is gone, or that are a day old.
+def remove_leftovers(directory: Path) -> None:
+    """Removes the temporaries that no process will rename any more, also in folders below.
 
-    Process ids are local to a machine, so the caller must be the folder's only writer
-    (`DirectoryLock`).
+    For the holder of a lock on the folder (`DirectoryLock`), where only it makes checkpoints:
+    folders of other hosts are removed too. Below, names must say that their process is gone.
     """
-    for entry in list(os.scandir(directory)):
-        match = _TEMPORARY.search(entry.name)
-        if match is None or entry.name in _in_progress:
-            continue
-        pid = int(match["pid"])
-        with suppress(FileNotFoundError):
-            age = time.time() - entry.stat(follow_symlinks=False).st_mtime
-            if pid == os.getpid() or age > _STALE_SECONDS or not _is_running(pid):
-                _delete(Path(entry.path))
+    _remove_temporaries(directory, _is_left)
+    for folder, names, _ in os.walk(directory):
+        names[:] = [name for name in names if not is_temporary(name)]
+        for name in names:
+            _remove_temporaries(Path(folder, name), _is_of_the_dead)
+
+
+def _remove_temporaries(
+    directory: Path, is_stale: Callable[[os.DirEntry[str], re.Match[str]], bool]
+) -> None:
+    with suppress(OSError):  # who writes there will say what is wrong with the folder
+        for entry in list(os.scandir(directory)):
+            match = _TEMPORARY.search(entry.name)
+            if match is not None and entry.name not in _in_progress:
+                with suppress(FileNotFoundError):
+                    if is_stale(entry, match):
+                        _delete(Path(entry.path))
+
+
+def _is_of_the_dead(entry: os.DirEntry[str], match: re.Match[str]) -> bool:
+    """Whether a temporary is this user's, of a process of this host that is gone."""
+    if match["host"] != _host() or not _is_gone(entry, match):
+        return False
+    return not hasattr(os, "geteuid") or entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+
+
+def _is_left(entry: os.DirEntry[str], match: re.Match[str]) -> bool:
+    """Whether a temporary is left in a folder of which this process holds the lock."""
+    if match["host"] in (None, _host()):
+        return _is_gone(entry, match)
+    return entry.is_dir(follow_symlinks=False) or _is_old(entry)
+
+
+def _is_gone(entry: os.DirEntry[str], match: re.Match[str]) -> bool:
+    pid = int(match["pid"])
+    return pid == os.getpid() or not _is_running(pid) or _is_old(entry)
+
+
+def _is_old(entry: os.DirEntry[str]) -> bool:
+    return time.time() - entry.stat(follow_symlinks=False).st_mtime > _STALE_SECONDS
+
+
+@cache
+def _host() -> str:
+    """Six digits of the host, and of the container where process ids are its own."""
+    name = socket.gethostname()
+    with suppress(OSError):  # Linux only
+        name += os.readlink("/proc/self/ns/pid")
+    return hashlib.sha256(name.encode()).hexdigest()[:6]
 
 
 def _delete(path: Path) -> None:

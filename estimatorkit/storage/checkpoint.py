@@ -28,7 +28,6 @@ from estimatorkit.storage.atomic_files import (
     is_temporary,
     os_errors,
     remove_durably,
-    remove_stale_temporaries,
     sync_file,
     temporary_beside,
 )
@@ -133,7 +132,6 @@ def write_checkpoint(
     path = folder / check_name(name)
     with os_errors("write the checkpoint", path):
         folder.mkdir(parents=True, exist_ok=True)
-        remove_stale_temporaries(folder)
         _settle(folder)
         _check_is_checkpoint(path)
         with temporary_beside(path) as temporary:
@@ -345,7 +343,7 @@ def remove_checkpoint(
         remove_tensorflow(os.fspath(target))
         return
     _check_is_checkpoint(target)
-    for folder in [*_set_aside(target), target]:
+    for folder in [*set_aside(target), target]:
         remove_durably(folder)
 
 
@@ -373,7 +371,7 @@ def _commit(temporary: Path, path: Path) -> None:
             os.rename(aside, path)
         raise
     sync_file(path.parent)
-    for old in _set_aside(path):
+    for old in set_aside(path):
         remove_durably(old)
 
 
@@ -406,6 +404,20 @@ def _check_is_checkpoint(path: Path) -> None:
             received=", ".join(_foreign_files(path)[:5]) if path.is_dir() else "a file",
             hint="save under another name, or move it away",
         )
+
+
+def own_checkpoints(directory: Path) -> list[tuple[str, int]]:
+    """Returns the committed checkpoints of a folder: (name, time in nanoseconds since 1970).
+
+    They have a manifest and nothing else than checkpoints of this package do.
+    """
+    found = []
+    for name in _folders(directory):
+        with suppress(OSError):
+            names = os.listdir(directory / name)
+            if MANIFEST in names and all(map(is_checkpoint_file, names)):
+                found.append((name, os.stat(directory / name).st_mtime_ns))
+    return [(name, written) for name, written in found if without_set_aside(name) == name]
 
 
 def _foreign_files(folder: Path) -> list[str]:
@@ -451,7 +463,7 @@ def _folders(directory: Path) -> list[str]:
         return []
 
 
-def _set_aside(path: Path) -> list[Path]:
+def set_aside(path: Path) -> list[Path]:
     """Returns the old versions of a checkpoint that a replacing writer has renamed."""
     names = [name for name in _folders(path.parent) if name != path.name]
     folders = [path.parent / name for name in names if without_set_aside(name) == path.name]
@@ -461,7 +473,7 @@ def _set_aside(path: Path) -> list[Path]:
 def _versions(path: Path) -> Iterator[Path]:
     """Yields the folders that may hold a checkpoint, in the order to try them."""
     yield path
-    yield from _set_aside(path)
+    yield from set_aside(path)
     yield path  # the writer may have put the new version in place meanwhile
 
 

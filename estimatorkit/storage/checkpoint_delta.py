@@ -115,7 +115,7 @@ def _applied(name: str, shape: Any, base: Checkpoint, delta: Checkpoint) -> NDAr
         return value
     values = delta.tensors.get(name + _VALUES)
     size = shape[0] if isinstance(shape, list) and shape else None
-    if values is None or not isinstance(size, int) or len(value) > size:
+    if values is None or not isinstance(size, int) or not 0 <= size - len(value) <= len(rows):
         raise _malformed(delta)
     if len(rows) != len(values) or rows.min() < 0 or rows.max() >= size:
         raise _malformed(delta)

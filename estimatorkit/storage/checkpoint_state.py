@@ -23,7 +23,7 @@ from estimatorkit.core import errors
 from estimatorkit.storage.atomic_files import is_temporary, os_errors, write_durably
 from estimatorkit.storage.gfile import local_path
 
-_POINTER = "checkpoint"
+POINTER = "checkpoint"
 _POINTER_BYTES = 16 << 20
 _LINE_CHARACTERS = 4 * 4096 + 100  # a path, every byte of which is escaped
 _SET_ASIDE = re.compile(r"\.old-[0-9a-f]{8}$")
@@ -119,7 +119,7 @@ def update_checkpoint_state(
     lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in times]
     if last_preserved_timestamp:
         lines.append(f"last_preserved_timestamp: {float(last_preserved_timestamp)!r}")
-    pointer = check_name(latest_filename or _POINTER)
+    pointer = check_name(latest_filename or POINTER)
     if latest == pointer:
         raise RuntimeError(
             errors.explain(
@@ -159,7 +159,7 @@ def get_checkpoint_state(
         may have been moved). The checkpoints are not verified; use `latest_checkpoint` for that.
     """
     directory = os.fspath(checkpoint_dir)
-    path = Path(local_path(directory), check_name(latest_filename or _POINTER))
+    path = Path(local_path(directory), check_name(latest_filename or POINTER))
     try:
         with os_errors("read the checkpoint state", path):
             size = path.stat().st_size

@@ -15,7 +15,7 @@ from types import TracebackType
 import filelock
 
 from estimatorkit.core import errors
-from estimatorkit.storage.atomic_files import check_plain, os_errors, plain
+from estimatorkit.storage.atomic_files import check_plain, os_errors, plain, remove_leftovers
 
 _LOCK = "writer.lock"
 _HOLDER = "writer.lock.json"
@@ -41,7 +41,7 @@ class DirectoryLock:
         return self._lock.is_locked
 
     def acquire(self) -> None:
-        """Acquires the lock without waiting.
+        """Acquires the lock without waiting, and removes what killed holders left unfinished.
 
         Raises FailedPreconditionError with host, process id and time of another holder, or OpError
         if the folder cannot be written.
@@ -60,6 +60,7 @@ class DirectoryLock:
                 except OSError:
                     self._lock.release()
                     raise
+                remove_leftovers(self._directory)
 
     def release(self) -> None:
         """Releases the lock; does nothing if it is not held."""

@@ -1,26 +1,33 @@
 """Checkpoint retention: decides what to keep; saves, updates the checkpoint state, then deletes.
 
-The order matters: a checkpoint is removed only after the state names a newer one on the disk.
+The order matters: a checkpoint is removed only after the state names a newer one on the disk, and
+is listed there until it is gone, so that a killed process leaves none that nobody removes.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from estimatorkit.core import errors
 from estimatorkit.storage.checkpoint import (
     SHARD_BYTES,
+    checkpoint_step,
     name_without_step,
+    own_checkpoints,
     remove_checkpoint,
+    set_aside,
     write_checkpoint,
 )
 from estimatorkit.storage.checkpoint_state import (
+    POINTER,
     CheckpointState,
     get_checkpoint_state,
     name_inside,
@@ -74,8 +81,9 @@ def decide_retention(
 class CheckpointRotation:
     """Saves the checkpoints of one folder and removes old ones; the caller must be its only writer.
 
-    It resumes from the checkpoint state of the last process. TensorFlow's `Saver` instead forgets
-    earlier checkpoints, and restarts the interval of `keep_checkpoint_every_n_hours`.
+    It resumes from the checkpoint state of the last process, and adopts the checkpoint that this
+    process had no time to list; it will be the first to be removed. TensorFlow's `Saver` instead
+    forgets earlier checkpoints, and restarts the interval of `keep_checkpoint_every_n_hours`.
 
     Args:
         max_to_keep: the number of checkpoints to keep; None or 0 keeps all.
@@ -114,9 +122,11 @@ class CheckpointRotation:
         self._clock = clock or time.time
         now = self._clock()
         state = get_checkpoint_state(directory, latest_filename)
+        listed = _listed_in(directory, state)
+        listed = [*_adopted(self._directory, latest_filename, listed), *listed]
         self._listed = tuple(
-            (name, written)
-            for name, written in _listed_in(self._directory, state, now)
+            (name, min(written, now))
+            for name, written in listed
             if basename is None or name_without_step(name) == basename
         )
         # A future time means that the clock was set back; the interval then restarts.
@@ -140,29 +150,32 @@ class CheckpointRotation:
         state: Mapping[str, Any] | None = None,
         *,
         shard_bytes: int = SHARD_BYTES,
+        before_state: Callable[[], object] = lambda: None,
     ) -> str:
         """Writes a checkpoint, updates the state, then removes old checkpoints.
 
-        Arguments and errors are those of `write_checkpoint`. If only the removal fails, it is
-        logged. Returns `directory/name`.
+        Arguments and errors are those of `write_checkpoint`; `before_state` is called when it is
+        written. If only the removal fails, it is logged. Returns `directory/name`.
         """
         path = write_checkpoint(self._directory, name, tensors, state, shard_bytes=shard_bytes)
+        before_state()
         others = [(other, written) for other, written in self._listed if other != name]
+        self._rotate([*others, (name, self._clock())])
+        return os.fspath(path)
+
+    def _rotate(self, checkpoints: Sequence[tuple[str, float]]) -> None:
         decision = decide_retention(
-            [*others, (name, self._clock())],
+            checkpoints,
             self._max_to_keep,
             self._every_n_hours,
             self._next_preserve_time,
             self._from_preserved,
         )
-        update_checkpoint_state(
-            self._directory,
-            name,
-            [kept for kept, _ in decision.keep],
-            self._latest_filename,
-            [written for _, written in decision.keep],
-            decision.next_preserve_time - self._every_n_hours * 3600.0,
-        )
+        times = dict(checkpoints)
+        doomed = [(old, times[old]) for old in decision.delete]
+        preserved = decision.next_preserve_time - self._every_n_hours * 3600.0
+        if doomed:
+            self._write_state([*doomed, *decision.keep], preserved)
         self._listed = decision.keep
         self._next_preserve_time = decision.next_preserve_time
         for old in decision.delete:
@@ -174,25 +187,57 @@ class CheckpointRotation:
                 logging.getLogger("estimatorkit").warning(
                     "could not remove an old checkpoint: %s", error
                 )
-        return os.fspath(path)
+        self._write_state(decision.keep, preserved)
+
+    def _write_state(self, listed: Sequence[tuple[str, float]], preserved: float) -> None:
+        update_checkpoint_state(
+            self._directory,
+            listed[-1][0],
+            [name for name, _ in listed],
+            self._latest_filename,
+            [written for _, written in listed],
+            preserved,
+        )
 
 
 def _listed_in(
-    directory: Path, state: CheckpointState | None, now: float
-) -> tuple[tuple[str, float], ...]:
-    """Returns the state's list without names outside the folder, with future times clamped."""
+    directory: str | os.PathLike[str], state: CheckpointState | None
+) -> list[tuple[str, float]]:
+    """Returns the state's list without names outside the folder."""
     if state is None:
-        return ()
+        return []
     paths = state.all_model_checkpoint_paths
     times = state.all_model_checkpoint_timestamps
     if len(times) != len(paths):
-        times = [now] * len(paths)
+        times = [math.inf] * len(paths)
     listed = []
     for path, written in zip(paths, times, strict=True):
         try:
             name = name_inside(os.fspath(directory), path)
         except errors.InvalidArgumentError:
             continue
-        if (directory / name).is_dir():
-            listed.append((name, min(written, now)))
-    return tuple(listed)
+        place = Path(directory, name)
+        if place.is_dir() or set_aside(place):
+            listed.append((name, written))
+    return listed
+
+
+def _adopted(
+    directory: Path, latest_filename: str | None, listed: Sequence[tuple[str, float]]
+) -> list[tuple[str, float]]:
+    """Returns what a killed process had written, but not listed: oldest first.
+
+    It has a higher step than those listed, and is newer than the state file. Where there is none,
+    it can only be the first and only checkpoint.
+    """
+    try:
+        since = (directory / (latest_filename or POINTER)).stat().st_mtime_ns
+    except OSError:
+        since = None
+    last = max((checkpoint_step(name) or 0 for name, _ in listed), default=-1)
+    found = []
+    for name, written in own_checkpoints(directory):
+        step = checkpoint_step(name)
+        if step is not None and step > last and written >= (since or 0):
+            found.append((name, written / 1e9))
+    return sorted(found, key=itemgetter(1)) if since is not None or len(found) == 1 else []

@@ -53,6 +53,17 @@ def test_map_structure(structure: Any) -> None:
     assert nest.flatten(paired) == [each for leaf in leaves for each in (leaf, leaf)]
 
 
+@given(STRUCTURES, st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_packer_keeps_none(structure: Any, lists_are_leaves: bool) -> None:
+    flat = nest.flatten(structure, lists_are_leaves=lists_are_leaves)
+    packed = nest.packer(structure, lists_are_leaves=lists_are_leaves)(
+        [leaf for leaf in flat if leaf is not None]
+    )
+    assert packed == structure
+    assert type(packed) is type(structure)
+
+
 def test_dicts_flatten_in_sorted_key_order() -> None:
     structure = {"b": 1, "a": {"z": 2, "y": 3}}
     assert nest.flatten(structure) == [3, 2, 1]

@@ -210,6 +210,23 @@ def test_invalid_files_raise(tmp_path: Path) -> None:
     assert not [f for f in psutil.Process().open_files() if f.path == str(path)]
 
 
+def test_damaged_pages_are_no_fault_of_the_disk(tmp_path: Path) -> None:
+    """Bytes of a compressed page, which has no checksum, are flipped in turn."""
+    table = pa.table({"x": np.arange(300) % 7, "word": ["abc", "d", "ef"] * 100})
+    parquet.write_table(table, tmp_path / "whole.parquet", compression="snappy")
+    data = (tmp_path / "whole.parquet").read_bytes()
+    path = tmp_path / "damaged.parquet"
+    told = []
+    for place in range(4, 400, 3):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
+        try:
+            list(ParquetDataset(str(path)).as_numpy_iterator())
+        except errors.DataLossError as error:
+            told.append(str(error))
+    assert all("damaged.parquet is damaged, or not a file" in each for each in told)
+    assert len(told) > 10
+
+
 def test_remote_tables() -> None:
     with fsspec.open("memory://tables/a", "wb") as file:
         parquet.write_table(TABLE, file)

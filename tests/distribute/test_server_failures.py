@@ -471,3 +471,9 @@ def test_late_worker_takes_no_step(server: tf.train.Server) -> None:
     assert early.run(2).after[0] == 4
     for cluster in clusters:
         cluster.close()
+
+
+def test_idle_connections_are_pinged_as_rarely_as_servers_allow() -> None:
+    """Else a session that rested for some minutes lost its channels ("too_many_pings")."""
+    allowed_ms = 5 * 60 * 1000  # GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS' default
+    assert dict(task_channel._OPTIONS)["grpc.keepalive_time_ms"] > allowed_ms

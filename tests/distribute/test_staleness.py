@@ -41,6 +41,20 @@ def test_steps_in_any_order(turns: list[tuple[str, bool]], bound: int | None) ->
     assert updates.count == len(history) == updates.staleness.total()
 
 
+def test_steps_in_flight_are_stale_by_those_between() -> None:
+    updates = StalenessTracker()
+    updates.read("a")
+    updates.read("a", 1)
+    assert updates.updated("a") == 0
+    updates.read("a", 1)
+    assert [updates.updated("a"), updates.updated("a")] == [1, 1]
+    updates.read("a")  # of a step that failed
+    updates.read("b")
+    updates.updated("b")
+    updates.read("a")
+    assert updates.updated("a") == 0
+
+
 def test_slowest_worker_can_always_start() -> None:
     updates = StalenessTracker()
     for worker in "abc":

@@ -72,9 +72,11 @@ class Servers:
         }
         self._clusters: list[TaskCluster] = []
 
-    def loop(self, name: str, graph: Any, bound: int | None = None) -> tuple[Any, ClusterLoop]:
+    def loop(
+        self, name: str, graph: Any, bound: int | None = None, ahead: int = 0
+    ) -> tuple[Any, ClusterLoop]:
         """A session of a worker, and its loop of the steps that `training_graph` made."""
-        cluster = TaskCluster(self.addresses, HERE, name, bound=bound)
+        cluster = TaskCluster(self.addresses, HERE, name, bound=bound, ahead=ahead)
         self._clusters.append(cluster)
         seen, train, step = graph
         session = tf.Session(serve_target(name, Target(ResourceStore(), cluster, shared=False)))
@@ -149,10 +151,11 @@ def test_schedule_reads_local_step_count(servers: Servers) -> None:
 
 
 @pytest.mark.multiprocess
-@pytest.mark.parametrize("bound", [None, 2])
-def test_workers_do_requested_steps(servers: Servers, bound: int | None) -> None:
+@pytest.mark.parametrize(("bound", "ahead"), [(None, 0), (2, 0), (None, 1), (1, 1)])
+def test_workers_do_requested_steps(servers: Servers, bound: int | None, ahead: int) -> None:
     graph = training_graph()
-    workers = [servers.loop(f"/job:worker/task:{index}", graph, bound) for index in range(3)]
+    names = [f"/job:worker/task:{index}" for index in range(3)]
+    workers = [servers.loop(name, graph, bound, ahead) for name in names]
     until, done = 200, [0, 0, 0]
 
     def train(index: int) -> None:

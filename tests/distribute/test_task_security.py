@@ -19,12 +19,13 @@ from pyarrow import flight
 import estimatorkit as tf
 from estimatorkit.core.errors import (
     INVALID_ARGUMENT,
+    DeadlineExceededError,
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
     OpError,
     PermissionDeniedError,
-    UnavailableError,
+    UnauthenticatedError,
 )
 from estimatorkit.distribute.tasks import task_endpoint
 from estimatorkit.distribute.tasks.array_messages import _EMPTY, receive, send
@@ -134,10 +135,52 @@ def test_unauthenticated_peers_are_refused(
                     list(client.list_flights(options=flight.FlightCallOptions(timeout=5)))
             for name in VARIABLES:
                 monkeypatch.setenv(name, stranger[name])
-            with pytest.raises(UnavailableError, match="cannot be reached"):
+            with pytest.raises(UnauthenticatedError, match="do not agree on TLS"):
                 TaskConnection(address, "/job:ps/task:0", cluster_token()).channel()
         finally:
             server.stop()
+
+
+def _session_on(address: str, wait_secs: float = 600.0) -> None:
+    tasks = TaskCluster({"/job:ps/task:0": address}, HERE, None, wait_secs)
+    tasks.channel("/job:ps/task:0")
+
+
+def test_wrong_certificate_is_named_instead_of_waited_for(
+    own: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = free_cluster(ps=1)
+    (address,) = cluster["ps"].values()
+    stranger = environment(trustme.CA(), tmp_path / "stranger")
+    with known_token():
+        for name in VARIABLES:
+            monkeypatch.setenv(name, own[name])
+        server = tf.train.Server(cluster, "ps", 0)
+        try:
+            for name in VARIABLES:
+                monkeypatch.setenv(name, stranger[name])
+            with pytest.raises(UnauthenticatedError, match="certificate verify failed"):
+                _session_on(address)
+            monkeypatch.setenv(VARIABLES[2], own[VARIABLES[2]])  # the server refuses, and is silent
+            with pytest.raises(DeadlineExceededError, match=r"with one authority\?"):
+                _session_on(address, 6.0)
+            assert f"Waiting for /job:ps/task:0 at {address}" in caplog.text
+            assert "Does it use TLS as this process does" in caplog.text
+        finally:
+            server.stop()
+        for name in VARIABLES:
+            monkeypatch.delenv(name)
+        open_server = tf.train.Server(cluster, "ps", 0)
+        try:
+            for name in VARIABLES:
+                monkeypatch.setenv(name, own[name])
+            with pytest.raises(UnauthenticatedError, match="wrong version number"):
+                _session_on(address)
+        finally:
+            open_server.stop()
 
 
 def test_partial_settings(own: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

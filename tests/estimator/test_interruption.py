@@ -71,7 +71,7 @@ def test_signal_saves_current_step(tmp_path: Path, number: signal.Signals, statu
     process.send_signal(number)
     printed, errors = process.communicate(timeout=60)
     assert process.returncode == status, errors
-    assert f"{number.name}: saving a checkpoint after this step" in errors
+    assert f"{number.name}: the training ends after this step" in errors
     assert "not reached" not in printed
     steps = [int(line.split()[1]) for line in printed.splitlines()]
     saved = latest_checkpoint(str(tmp_path))

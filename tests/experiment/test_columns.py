@@ -94,6 +94,13 @@ EXAMPLES: dict[str, list[tuple[str, Any, dict[str, str]]]] = {
             {"A": "int64"},
         )
     ],
+    "hashed_words": [
+        (
+            "{hashed_words: {key: A, hash_bucket_size: 7, pairs: false}}",
+            fc.categorical_column_with_hashed_words("A", 7, pairs=False),
+            {"A": "string"},
+        )
+    ],
     "crossed": [
         (
             "{crossed: {keys: [A, B], hash_bucket_size: 9}}",

@@ -57,6 +57,7 @@ def test_defaults_match_tf_estimator(tmp_path: Path) -> None:
 def test_dump_round_trips(kind: str, tmp_path: Path) -> None:
     experiment = load(tmp_path, BASE, f"estimator={ESTIMATORS[kind]}")
     assert experiment.estimator.type == kind
+    assert experiment.estimator.reads_once == kind.startswith("BoostedTrees")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     assert load(elsewhere, dump_experiment(experiment)) == experiment

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import estimatorkit as ek
+from estimatorkit.data.cell_looks import look
 from estimatorkit.estimator.serving import rest_json
-from estimatorkit.experiment import examples, inferred, predicting, tables
+from estimatorkit.experiment import examples, inferred, predicting, preprocessing, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.experiment.sniffing import mended
+from estimatorkit.experiment.sniffing import mended, settings
 from tests.experiment.commands import invoke, succeed
 
 Rows = list[dict[str, str]]
@@ -236,6 +237,25 @@ def test_no_header_and_repeated_names() -> None:
     assert mended(["", "column_1"]) == ["column_1_2", "column_1"]
 
 
+HEADERS: dict[str, bool] = {
+    "age,town\n31,Oslo\n45,Bern": True,
+    "31,Oslo\n45,Bern\n27,Oslo": False,
+    "yes,no,Oslo\nno,no,Bern\nyes,yes,Oslo": False,  # words that are seen again
+    "name,street\nAnn,Main 1\nBo,Main 2": True,
+    "name,2019,2020,2021\na,1,2,3\nb,4,5,6": True,
+    "Ann,Main 1,31\nBo,Main 2,45": False,
+    "day,,city\n2024-01-31,3,Oslo\n2024-02-29,4,Bern": True,
+    "day,5,city,name,code\n2024-01-31,3,Oslo,x,y\n2024-02-29,4,Bern,u,v": True,
+}
+
+
+@pytest.mark.parametrize("text", HEADERS)
+def test_first_line_of_names(text: str) -> None:
+    Path("table.csv").write_text(text)
+    found, _ = settings(Path("table.csv"))
+    assert found.get("header", True) == HEADERS[text]
+
+
 def test_init_says_what_it_assumes_and_takes_what_it_is_told() -> None:
     Path("table.csv").write_bytes(FILES["European, all, latin-1"]())
     output = succeed("init", "table.csv", "--label", "bought")
@@ -260,6 +280,18 @@ def test_init_says_what_it_assumes_and_takes_what_it_is_told() -> None:
         experiment = inferred.resolve(load_experiment("table.yaml"))
         features, _ = examples.examples_of(experiment, tables.training_table(experiment), "")
         assert low <= features["x"].min() < 2 * low
+
+
+def test_words_keep_their_case_where_only_spaces_differ() -> None:
+    towns = np.array(["Oslo", "Oslo ", " New  York", "New York", "Bern"] * 3, object)
+    found = look(towns)
+    assert found is not None
+    assert str(found) == "5 spellings of 3 words, which differ in spaces"
+    read = found.format.values(towns)
+    assert read[:5].tolist() == [b"Oslo", b"Oslo", b"New York", b"New York", b"Bern"]
+    with ek.Graph().as_default(), ek.Session() as session:
+        cells = ek.constant([each.encode() for each in towns])
+        assert session.run(preprocessing.cells_read(found.format, cells)).tolist() == read.tolist()
 
 
 def test_run_tells_each_column_and_exports_read_cells() -> None:

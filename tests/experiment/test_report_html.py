@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sklearn.metrics import roc_auc_score
 
 import estimatorkit as tf
 from estimatorkit.experiment import report_html, report_plots
@@ -172,12 +173,54 @@ def test_multi_class_and_regression_plots() -> None:
     scores = random.dirichlet([1, 1, 1], 50).astype(np.float32)
     predictions = {"probabilities": scores, "class_ids": scores.argmax(axis=1)[:, None]}
     labels = random.integers(0, 2, 50)  # nothing is of class 2
-    titles = [each.title for each in report_html._class_sections(labels, predictions, "abc")]
+    titles = [each.title for each in report_html._class_sections(labels, predictions, "abc", {})]
     assert titles == ["Confusion matrix", "ROC, precision and recall", "Calibration and scores"]
     numbers = random.normal(size=(50, 2))
     (section,) = report_html._number_sections(numbers, numbers + 0.1)
     assert section.content.count("<img") == 2
     assert "Label 1: 50 examples" in section.content
+
+
+@pytest.mark.slow
+def test_curves_show_the_metrics_of_the_table_and_the_classes() -> None:
+    random = np.random.default_rng(1)
+    hits = random.random((200, 1)) < 0.2
+    scores = np.clip(random.normal(0.2 + 0.2 * hits, 0.1), 0, 1)
+    decided = scores > 0.35
+    given = (hits, scores, ["yes"], decided)
+    areas = {"auc": 0.98765, "average_precision": 0.87654}
+    left, right = report_plots.roc_and_precision(*given, areas).axes
+    legends = [text.get_text() for each in (left, right) for text in each.get_legend().get_texts()]
+    assert legends == ["yes: area 0.9877", "yes: average 0.8765"]
+    (dot,) = left.get_lines()[-1].get_xydata()
+    assert dot.tolist() == [decided[~hits].mean(), decided[hits].mean()]
+    (dot,) = right.get_lines()[1].get_xydata()
+    assert dot.tolist() == [decided[hits].mean(), hits[decided].mean()]
+    nothing = report_plots.roc_and_precision(hits, scores, ["yes"], decided & False)
+    exact = roc_auc_score(hits[:, 0], scores[:, 0])
+    assert nothing.axes[0].get_legend().get_texts()[0].get_text() == f"yes: area {exact:.4f}"
+
+
+def test_slices_name_what_is_missing() -> None:
+    columns = {
+        "month": np.tile([-1, 3], 100),
+        "month_of_others": np.tile([-1, 3], 100),
+        "word": np.tile(np.array([b"", b"a"], object), 100),
+        "few": np.tile(np.array([np.nan, 2.0]), 100),
+        "many": np.where(np.arange(200) % 4, np.arange(200) / 7, np.nan),
+    }
+    losses = (np.arange(200) % 4 == 0).astype(float)
+    found = {
+        (key, text): (count, mean)
+        for key, text, count, mean in report_html.slices(columns, losses, {"month"})
+    }
+    for key in ("month", "word", "few"):
+        assert found[key, "missing"] == (100, 0.5)
+    assert found["month_of_others", "-1"] == (100, 0.5)
+    assert found["many", "missing"] == (50, 1.0)
+    assert [count for (key, _), (count, mean) in found.items() if key == "many" and mean == 0] == [
+        *(38, 37, 37, 38),
+    ]
 
 
 def test_errors(tmp_path: Path) -> None:

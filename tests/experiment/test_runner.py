@@ -191,10 +191,15 @@ def test_error_no_lower_than_the_mean_has_learnt_nothing() -> None:
     assert report.baseline_lines({"rmse": 1.9}, {"rmse": 2.0}, "rmse")[1:] == []
 
 
-def test_baseline_of_two_classes_has_an_auc_where_both_are_evaluated(tmp_path: Path) -> None:
+def test_baseline_of_two_classes_has_areas_where_both_are_evaluated(tmp_path: Path) -> None:
     two = experiment(tmp_path, "estimator={type: LinearClassifier}")
     labels = np.array([0, 0, 1])
-    assert baseline(two, labels, labels) == {"accuracy": pytest.approx(2 / 3), "auc": 0.5}
+    areas = {"auc": 0.5, "average_precision": pytest.approx(1 / 3)}
+    assert baseline(two, labels, labels) == {"accuracy": pytest.approx(2 / 3), **areas}
+    vocabulary = "estimator.label_vocabulary=[stay, churn]"  # the second is the one to be found
+    two = experiment(tmp_path, "estimator={type: LinearClassifier}", vocabulary)
+    words = np.array(["stay", "stay", "churn"], object)
+    assert baseline(two, words, words)["average_precision"] == pytest.approx(1 / 3)
     assert baseline(two, labels, labels[:2]) == {"accuracy": 1.0}
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from estimatorkit.experiment import defaults, document
+from estimatorkit.experiment import defaults, document, examples, tables
 from estimatorkit.experiment.load import load_experiment
 from tests.experiment.commands import invoke, succeed
 
@@ -168,8 +169,40 @@ def test_rare_class_is_named(rare: int, told: str | None, classes: tuple[str, st
     found = f"class {classes[1]} is {told} of the rows"
     assert f"Of left, {found}: accuracy says little." in output
     assert f"  # class_weights: balanced   # {found}" in written
+    assert load_experiment("people.yaml").predict.threshold == "f1"
     Path("people.yaml").write_text(written.replace("# class_weights", "class_weights"))
     assert load_experiment("people.yaml").train.class_weights == "balanced"
+
+
+@pytest.mark.parametrize(
+    ("classes", "vocabulary"),
+    [((0, 1), ("1", "0")), (("churn", "stay"), ("stay", "churn"))],
+)
+def test_rare_class_is_the_second(classes: tuple[object, object], vocabulary: object) -> None:
+    labels = [classes[0]] * 5 + [classes[1]] * 95
+    pd.DataFrame({"age": range(100), "left": labels}).to_csv("people.csv", index=False)
+    succeed("init", "people.csv", "--label", "left")
+    experiment = load_experiment("people.yaml")
+    assert experiment.estimator.label_vocabulary == vocabulary
+    held_out, _ = tables.evaluation_table(experiment)
+    counts = Counter(examples.labels_of(experiment, held_out, ""))
+    assert counts == {vocabulary[0]: 19, vocabulary[1]: 1}
+
+
+def test_split_by_time_is_offered_where_there_are_dates() -> None:
+    table = frame().assign(joined=pd.date_range("2024-01-01", periods=120).strftime("%d.%m.%Y"))
+    for label in ("income", "rich"):
+        table.to_csv("people.csv", index=False)
+        output = succeed("init", "people.csv", "--label", label, "--force")
+        assert "To measure with the latest rows by joined: see holdout_latest" in output
+        written = Path("people.yaml").read_text().replace("# holdout_latest", "holdout_latest")
+        written = re.sub("  holdout_stratified: true.*\n", "", written)
+        Path("people.yaml").write_text(written)
+        experiment = load_experiment("people.yaml")
+        assert experiment.data.holdout_latest == "joined"
+        later, origin = tables.evaluation_table(experiment)
+        assert origin == "the latest 20% of people.csv"
+        np.testing.assert_array_equal(later["age"], table["age"][96:])
 
 
 def test_errors_name_options_where_there_is_no_file_yet() -> None:

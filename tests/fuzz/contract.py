@@ -126,7 +126,7 @@ def violation(target: Target, data: bytes) -> str | None:
             with _watched(folder), _limited():
                 target.read(data, folder)
         except target.allowed as error:
-            problem = _unclear(error)
+            problem = unclear(error)
         except (Exception, Late) as error:
             problem = _told(error)
         if _watch.touched:
@@ -146,7 +146,7 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:300]}\n{where}"
 
 
-def _unclear(error: Exception) -> str | None:
+def unclear(error: Exception) -> str | None:
     """Whether a documented exception is not the package's own."""
     frames = traceback.extract_tb(error.__traceback__)
     own = frames[-1].filename.startswith((_PACKAGE, __file__.rpartition(os.sep)[0]))

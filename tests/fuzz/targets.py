@@ -42,14 +42,22 @@ from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.distribute.tasks import array_messages, rpc
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.estimator.evaluation.completion import FILE, read_completion
+from estimatorkit.estimator.evaluation.early_stopping import (
+    _STATE as _STATE_OF_BEST,
+    BestCheckpoint,
+)
 from estimatorkit.estimator.evaluation.evaluation_records import LINES, read_eval_metrics
+from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.explanations import BACKGROUND_FILE, background_json, read_background
 from estimatorkit.estimator.serving import rest_json
+from estimatorkit.estimator.serving.exporters import BestExporter
 from estimatorkit.estimator.serving.predictor import Predictor, load_predictor
-from estimatorkit.experiment import folds, tables
+from estimatorkit.experiment import folds, reading, tables
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.serving import rest
-from estimatorkit.storage import checkpoint, records, wire
+from estimatorkit.experiment.tuning.search import Search
+from estimatorkit.experiment.tuning.space import Dimension
+from estimatorkit.storage import checkpoint, checkpoint_delta, records, wire
 from estimatorkit.storage.checkpoint_state import get_checkpoint_state
 from estimatorkit.storage.tensor_slice import TensorSlice
 from estimatorkit.train.saving.saver import restore_input
@@ -1094,3 +1102,87 @@ def _task_requests() -> list[bytes]:
 @target("bytes", _task_requests, (rpc.MalformedMessage,))
 def task_request(data: bytes, _: Path) -> None:
     rpc.encode(rpc.decode(data, (), rpc.Request))
+
+
+# -- what runs leave in their folders
+
+
+def _journal() -> list[bytes]:
+    def write(folder: Path) -> None:
+        _search(folder).run(lambda settings, report: report(0.5) or float(settings["rate"]), 2)
+
+    return [files_of(write)["journal.log"]]
+
+
+def _search(folder: Path) -> Search:
+    space = {"rate": Dimension(choice=(1, 2))}
+    return Search(space, MetricMonitor("loss", "min"), folder, 0)
+
+
+@target("bytes", _journal)
+def search_journal(data: bytes, folder: Path) -> None:
+    _search(written(folder, {"journal.log": data})).best()
+
+
+@target(
+    "json",
+    lambda: [
+        b'{"metric": "loss", "mode": "min", "evaluation": "eval", "checkpoint": "model.ckpt-3",'
+        b' "value": 0.5, "evaluations": [[3, 0.5]]}'
+    ],
+)
+def best_checkpoint(data: bytes, folder: Path) -> None:
+    found = BestCheckpoint(str(folder), MetricMonitor("loss", "min"), "eval")
+    written(found._folder, {_STATE_OF_BEST: data})
+    found._read_state()
+
+
+@target(
+    "json",
+    lambda: [b'{"metrics": {"loss": 0.5}, "previous": {"loss": 1}, "exports_before": ["1"]}'],
+)
+def best_export(data: bytes, folder: Path) -> None:
+    BestExporter(metric="loss")._read_best(written(folder, {"best.json": data}))
+
+
+@target(
+    "json",
+    lambda: [b'{"kind": "csv", "settings": {"delimiter": ",", "header": true}, "without": ["y"]}'],
+    (ValueError,),
+)
+def reading_of_export(data: bytes, folder: Path) -> None:
+    reading._read(written(folder, {"reading.json": data}) / "reading.json", folder / "a.csv")
+
+
+def _cached() -> list[bytes]:
+    return [files_of(lambda folder: drained(_dataset(folder)))["file.cache"]]
+
+
+def _dataset(folder: Path) -> Any:
+    rows = {"x": np.arange(6, dtype=np.float32), "w": np.array([b"a", b"bc", b""] * 2, object)}
+    made = tf.data.Dataset.from_tensor_slices(rows).batch(3).cache(str(folder / "file"))
+    return made.as_numpy_iterator()
+
+
+@target("bytes", _cached)
+def dataset_cache(data: bytes, folder: Path) -> None:
+    drained(_dataset(written(folder, {"file.cache": data})))
+
+
+@functools.cache
+def _delta() -> dict[str, bytes]:
+    def write(folder: Path) -> None:
+        written(folder, _checkpoint())
+        tensors = {"w": np.arange(6.0).reshape(2, 3) * [[1.0], [2.0]]}
+        checkpoint.write_checkpoint(folder, "model.ckpt-4", tensors, {"step": 4})
+        names = (folder / "model.ckpt-3", folder / "model.ckpt-4", folder / "delta-4")
+        checkpoint_delta.write_checkpoint_delta(*names)
+
+    return {name: data for name, data in files_of(write).items() if "ckpt-4" not in name}
+
+
+@target("json", lambda: [_delta()["delta-4/state.json"]])
+def delta_state(data: bytes, folder: Path) -> None:
+    files = _replaced(_delta(), "delta-4/state.json", data, "delta-4/MANIFEST.json")
+    names = ("model.ckpt-3", "delta-4", "model.ckpt-5")
+    checkpoint_delta.apply_checkpoint_delta(*(written(folder, files) / name for name in names))

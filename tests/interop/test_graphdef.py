@@ -301,19 +301,6 @@ def test_graph_def_from_version_and_node_def() -> None:
     assert list(second.op.node_def.input) == ["first", "second/y"]
 
 
-def test_dot() -> None:
-    with tf.Graph().as_default() as graph, tf.name_scope("outer"):
-        x = tf.placeholder(tf.float32, [None, 2], name="x")
-        with tf.name_scope("inner"), tf.control_dependencies([tf.no_op(name="before")]):
-            tf.identity(x, name="y")
-    text = graph.to_dot()
-    assert text.startswith("digraph {")
-    assert text.count("{") == text.count("}") == 3
-    assert '    subgraph "cluster_outer/inner" {' in text.splitlines()
-    assert '  "outer/x" -> "outer/inner/y" [label="(?, 2)"];' in text.splitlines()
-    assert '  "outer/inner/before" -> "outer/inner/y" [style=dotted];' in text.splitlines()
-
-
 # -- graphs that TensorFlow wrote
 
 

@@ -343,7 +343,8 @@ def test_numbers_among_words_are_noted() -> None:
     frame = pd.DataFrame({"x": ["?", "1.5", "2", "3"] * 5, "y": ["1", "2", "3", "4"] * 5})
     notes = infer(frame).notes
     assert "75% of them numbers: read '?' as missing" in notes["x"]
-    assert "all numbers: with .astype(float)" in notes["y"]
+    assert notes["y"].startswith("numbers such as '1': str, 4 distinct values")
+    assert "all numbers: with .astype(float)" in infer(frame, read_text=False).notes["y"]
 
 
 def test_pandas_categories_keep_vocabulary() -> None:
@@ -632,3 +633,30 @@ def test_car_prices_with_missing_values(data_set: Callable[[str], Any], tmp_path
     regressor.train(lambda: train.shuffle(200, seed=0).repeat().batch(32), steps=200)
     metrics = regressor.evaluate(lambda: test.batch(100))
     assert metrics["average_loss"] < 0.5 * np.var(answers / 1e4)
+
+
+def _left_out(name: str, values: Any) -> bool:
+    frame = pd.DataFrame({name: values, "x": np.linspace(0.0, 9.0, len(values))})
+    return " left out: each row has another" in infer(frame).notes[name]
+
+
+def test_ids_of_rows_are_left_out() -> None:
+    random = np.random.default_rng(0)
+    numbers = random.permutation(900)
+    assert _left_out("PassengerId", numbers[:700] + 1)
+    assert _left_out("n", numbers[:300])  # a third of the rows, by any name
+    for name in ("customer_id", "ID", "userID", "house id", "orderno", "PatientId"):
+        assert _left_out(name, random.choice(10**9, 200, replace=False)), name
+
+
+def test_measurements_that_are_all_different_stay() -> None:
+    random = np.random.default_rng(0)
+    wide = random.choice(10**6, 300, replace=False)
+    for name in ("price", "bid", "paid", "humid", "idle"):
+        assert not _left_out(name, wide), name
+    assert not _left_out("price", random.permutation(900)[:300] + 0.5)  # no integers
+    assert not _left_out("timestamp", 1_700_000_000 + 60 * np.arange(400))
+    assert not _left_out("year", np.delete(np.arange(1700, 2020), [5, 9]))
+    assert not _left_out("customer_id", np.repeat(np.arange(150), 3))  # of several rows each
+    assert not _left_out("n", random.integers(0, 900, 300))  # some twice
+    assert not _left_out("customer_id", np.arange(0, 180, 2))  # too few rows to tell

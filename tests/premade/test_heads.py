@@ -352,6 +352,17 @@ def test_unknown_label_suggests_nearest() -> None:
     assert "did you mean 'versicolor'?" in text
 
 
+def test_label_in_another_normalization_form_is_named() -> None:
+    composed, decomposed = (
+        "caf\N{LATIN SMALL LETTER E WITH ACUTE}",
+        "cafe\N{COMBINING ACUTE ACCENT}",
+    )
+    for known, given in ((composed, decomposed), (decomposed, composed)):
+        head = MultiClassHead(3, label_vocabulary=["tea", known, "milk"])
+        with pytest.raises(InvalidArgumentError, match="another Unicode normalization form"):
+            run(head.loss(np.array(["tea", given, "tea"]), THREE))
+
+
 def test_labels_of_other_batch_size_are_not_broadcast() -> None:
     labels, logits = (
         builtin_ops.placeholder("int64", [None]),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +14,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError, ResourceExhaustedError
+from estimatorkit.runtime.xla.memory_errors import free_memory
 
 MANY = 1 << 46  # elements of 4 bytes: more than an address space of 47 bits
 
@@ -50,8 +55,38 @@ def test_size_beyond_address_space_raises(shape: list[int]) -> None:
 def test_too_wide_layer_raises() -> None:
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.layers.dense(tf.placeholder(tf.float32, [None, 3]), MANY)
-        with pytest.raises(ResourceExhaustedError, match="use smaller batches, or a smaller model"):
+        with pytest.raises(ResourceExhaustedError, match="use a smaller model, with fewer buckets"):
             sess.run(tf.global_variables_initializer())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is free")
+def test_variables_are_compared_with_what_is_free() -> None:
+    """Linux gives 110 % of what is free, and kills the process that uses it."""
+    free = free_memory()
+    assert free is not None
+    rows = int(1.1 * free) // 4 // 8
+    column = tf.feature_column.categorical_column_with_hash_bucket("user", rows)
+    embedded = tf.feature_column.embedding_column(column, 8)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.feature_column.input_layer({"user": tf.constant(["a"])}, [embedded])
+        small = tf.get_variable("small", initializer=1.0)
+        with pytest.raises(ResourceExhaustedError) as caught:
+            sess.run(tf.global_variables_initializer())
+        assert f"user_embedding/embedding_weights [{rows}, 8] of" in str(caught.value)
+        assert "the memory that is free" in str(caught.value)
+        sess.run(small.initializer)
+        assert sess.run(small) == 1.0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is free")
+def test_words_are_compared_with_what_is_free(tmp_path: Path) -> None:
+    """100 GiB of words, most of which are holes in the file."""
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"".join(b"%07d\n" % number for number in range(1 << 17)))
+    os.truncate(path, 100 * (free_memory() or 0))
+    with pytest.raises(ResourceExhaustedError, match=r"words\.txt' takes .*TiB") as caught:
+        tf.feature_column.categorical_column_with_vocabulary_file("word", str(path))
+    assert re.search(r"about \d+,\d{3},\d{3},\d{3} words", str(caught.value))
 
 
 def test_variables_survive_out_of_memory_step() -> None:

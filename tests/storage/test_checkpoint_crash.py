@@ -26,6 +26,8 @@ import pytest
 from estimatorkit.core import errors
 from estimatorkit.storage import atomic_files as durable, checkpoint, checkpoint_format
 from estimatorkit.storage.checkpoint import latest_checkpoint, read_checkpoint, read_latest
+from estimatorkit.storage.checkpoint_state import update_checkpoint_state
+from estimatorkit.storage.directory_lock import DirectoryLock
 from estimatorkit.storage.retention import CheckpointRotation
 
 REPOSITORY = Path(__file__).parents[2]
@@ -220,7 +222,7 @@ def test_pain_point_34_killed_before_each_file_operation(
         found.append((loaded.state["step"], loaded.state["version"]))
         save(CheckpointRotation(folder, max_to_keep=1), 3)
         assert check_whole(read_latest(folder)) == 3
-        assert leftovers(folder) == []
+        assert sorted(os.listdir(folder)) == ["checkpoint", "model.ckpt-3"]
         if status == 0:
             break
         assert status == signal.SIGKILL
@@ -355,26 +357,54 @@ def test_stale_temporary_files_are_distinguished_from_live_ones(
 ) -> None:
     done = subprocess.Popen([sys.executable, "-c", ""])
     done.wait()
-    dead, live = done.pid, os.getppid()
+    dead, live, host = done.pid, os.getppid(), durable._host()
     old = time.time() - 90_000
-    for name in (f"c-1.tmp-{dead}-0000000a", f"c-1.tmp-{live}-0000000b"):
+    ours = [
+        *(f"c-1.tmp-{dead}-{host}0000a", f"c-1.tmp-{live}-{host}0000b"),
+        f"c-1.tmp-{os.getpid()}-{host}0000c",  # an earlier process of our number
+    ]
+    others = [
+        *(f"c-1.tmp-{live}-{host}0000d", f"c-1.tmp-{dead}-0000000e", f"c-1.tmp-{dead}-mine"),
+        *(f"c-1.tmp-{dead}-{'0' * 6}0000f", "target"),
+    ]
+    for name in [*ours, *others]:
         (tmp_path / name).mkdir()
         (tmp_path / name / "state.json").touch()
-    (tmp_path / f"checkpoint.tmp-{dead}-0000000c").touch()
-    (tmp_path / f"c-1.tmp-{live}-0000000d").mkdir()
-    os.utime(tmp_path / f"c-1.tmp-{live}-0000000d", (old, old))
-    (tmp_path / f"c-1.tmp-{os.getpid()}-0000000e").mkdir()  # an earlier process of our number
-    (tmp_path / f"c-1.tmp-{dead}-mine").mkdir()
-    (tmp_path / "target").mkdir()
-    (tmp_path / "target" / "precious").touch()
-    (tmp_path / f"c-1.tmp-{dead}-0000000f").symlink_to("target")
-    with durable.temporary_beside(tmp_path / "other") as ours:
-        ours.mkdir()
+    os.utime(tmp_path / ours[1], (old, old))
+    (tmp_path / f"checkpoint.tmp-{dead}-{host}0000c").touch()
+    (tmp_path / f"events.tmp-{dead}-{'0' * 6}0000c").touch()  # of an evaluator, which has no lock
+    others.append(f"events.tmp-{dead}-{'0' * 6}0000c")
+    (tmp_path / f"c-1.tmp-{dead}-{host}0000f").symlink_to("target")
+    (tmp_path / "target" / f"trial.tmp-{dead}-{host}00001").touch()
+    with durable.temporary_beside(tmp_path / "other") as current:
+        current.mkdir()
         checkpoint.write_checkpoint(tmp_path, "c-2", {})
-        assert sorted(os.listdir(tmp_path)) == sorted(
-            [f"c-1.tmp-{live}-0000000b", f"c-1.tmp-{dead}-mine", "c-2", ours.name, "target"]
-        )
-    assert os.listdir(tmp_path / "target") == ["precious"]
+        assert sorted(os.listdir(tmp_path)) == sorted([*others, "c-2", current.name])
+        with DirectoryLock(tmp_path):  # only its holder makes checkpoints
+            kept = [others[0], others[2], "target", others[-1], "c-2", current.name]
+            locks = ["writer.lock", "writer.lock.json"]
+            assert sorted(os.listdir(tmp_path)) == sorted([*kept, *locks])
+    assert os.listdir(tmp_path / "target") == ["state.json"]
+
+
+def test_only_what_a_killed_process_wrote_last_is_adopted(tmp_path: Path) -> None:
+    """Older checkpoints, and those that a user has put aside or gone back from, stay."""
+    first = CheckpointRotation(tmp_path, max_to_keep=2)
+    for step in range(5, 8):
+        save(first, step)
+    checkpoint.write_checkpoint(tmp_path, "model.ckpt-4", {})  # older than what is listed
+    checkpoint.write_checkpoint(tmp_path, "other.ckpt-9", {})
+    checkpoint.write_checkpoint(tmp_path, "model.ckpt-8", {})
+    checkpoint.write_checkpoint(tmp_path, "model.ckpt-10", {})
+    (tmp_path / "model.ckpt-10" / "notes.txt").touch()
+    resumed = CheckpointRotation(tmp_path, max_to_keep=2, basename="model.ckpt")
+    names = [os.path.basename(path) for path in resumed.last_checkpoints]
+    assert names == ["model.ckpt-8", "model.ckpt-6", "model.ckpt-7"]
+    update_checkpoint_state(tmp_path, "model.ckpt-6")  # a user goes back
+    back = CheckpointRotation(tmp_path, max_to_keep=2, basename="model.ckpt")
+    assert [os.path.basename(path) for path in back.last_checkpoints] == ["model.ckpt-6"]
+    (tmp_path / "checkpoint").unlink()
+    assert CheckpointRotation(tmp_path, max_to_keep=2).last_checkpoints == []
 
 
 @pytest.mark.slow

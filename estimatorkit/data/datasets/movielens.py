@@ -171,7 +171,7 @@ def read(edition: Edition, path: str | os.PathLike[str]) -> pd.DataFrame:
         items = _items(_lines(content(edition.items), edition.separator, edition.item_columns))
         rated = ratings.merge(users, "left", "user_id", validate="many_to_one")
         rated = rated.merge(items, "left", "item_id", validate="many_to_one")
-    except ValueError as error:
+    except (OverflowError, ValueError) as error:
         raise DataLossError.explained(
             f"the files in {place} are not those of {edition.folder}.zip", received=str(error)[:500]
         ) from error

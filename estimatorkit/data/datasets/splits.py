@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +16,75 @@ if TYPE_CHECKING:
     Parts: TypeAlias = tuple[pd.DataFrame, pd.DataFrame]
 
 
-def split_indices(
-    count: int, train_fraction: float, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+Positions = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def split_indices(count: int, train_fraction: float, seed: int) -> Positions:
     """The indices 0 to `count` - 1 in random order, split in two.
 
     Raises:
         ValueError: a part would be empty.
     """
     first = round(count * train_fraction)
+    _check_parts(count, first, train_fraction)
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(count)
+    return order[:first], order[first:]
+
+
+def split_stratified(classes: NDArray[Any], train_fraction: float, seed: int) -> Positions:
+    """The indices in random order, split in two parts with the same share of each class.
+
+    Of a class with several rows, each part has at least one.
+
+    Args:
+        classes: `(rows,)`.
+        train_fraction: the fraction of rows in the first part.
+        seed: the seed of the order.
+
+    Raises:
+        ValueError: a part would be empty.
+    """
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(classes))
+    places = np.unique(classes[order], return_inverse=True)[1]
+    rank = np.empty(len(order), np.int64)  # of a row among those of its class
+    by_class = np.argsort(places, kind="stable")
+    counts = np.bincount(places)
+    rank[by_class] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    kept = np.clip(np.rint(counts * train_fraction), 1, np.maximum(counts - 1, 1))
+    first = rank < kept[places]
+    _check_parts(len(order), int(first.sum()), train_fraction)
+    return order[first], order[~first]
+
+
+def split_latest(times: NDArray[Any], train_fraction: float, seed: int) -> Positions:
+    """The indices of the earlier rows, in random order, and of the latest, in the order of time.
+
+    Rows of one time are in one part.
+
+    Args:
+        times: `(rows,)`, what can be sorted.
+        train_fraction: the fraction of rows in the first part, about.
+        seed: the seed of its order.
+
+    Raises:
+        ValueError: a part would be empty.
+    """
+    order = np.argsort(times, kind="stable")
+    ends = np.flatnonzero(np.append(times[order][1:] != times[order][:-1], True)) + 1
+    wanted = len(order) * train_fraction
+    first = int(ends[np.abs(ends - wanted).argmin()])
+    _check_parts(len(order), first, train_fraction)
+    random = np.random.Generator(np.random.PCG64(seed))
+    return random.permutation(order[:first]), order[first:]
+
+
+def _check_parts(count: int, first: int, train_fraction: float) -> None:
     if not 0 < first < count:
         raise value_error(
             "a part of the split is empty",
             expected="at least one row to train and one to test with",
             received=f"{count} rows, {train_fraction} of them to train with",
         )
-    order = np.random.Generator(np.random.PCG64(seed)).permutation(count)
-    return order[:first], order[first:]
 
 
 def split_rows(

@@ -10,14 +10,14 @@ import io
 import json
 import os
 import struct
-import uuid
 import weakref
 import zipfile
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.execution.replaying import ReplayIterator
 from estimatorkit.data.plan import Reordering, Unary
 from estimatorkit.runtime.steps.columns import RaggedColumn, SparseColumn
+from estimatorkit.storage.atomic_files import temporary_beside
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -188,9 +189,10 @@ class FileCacheIterator(ReplayIterator):
         folder = os.path.dirname(self._path)
         if folder:
             os.makedirs(folder, exist_ok=True)
-        self._temporary = f"{self._path}.{uuid.uuid4().hex}.tmp"
-        self._writing = zipfile.ZipFile(self._temporary, "w")
-        self._discard = weakref.finalize(self, _discard, self._writing, self._temporary)
+        opened = ExitStack()
+        self._temporary = opened.enter_context(temporary_beside(Path(self._path)))
+        self._writing = opened.enter_context(zipfile.ZipFile(self._temporary, "w"))
+        self._discard = weakref.finalize(self, opened.close)
 
     def _opened(self) -> zipfile.ZipFile:
         with _damage_named(self._path):
@@ -238,9 +240,7 @@ class FileCacheIterator(ReplayIterator):
             archive.writestr("cache.json", json.dumps(about))
             archive.close()
             os.replace(self._temporary, self._path)
-            self._discard.detach()
-        else:
-            self._discard()
+        self._discard()
 
     def _read(self, n: int) -> Columns:
         archive = self._reading
@@ -274,12 +274,6 @@ def _damage_named(place: str) -> Iterator[None]:
 def _digest(archive: zipfile.ZipFile) -> int:
     """A checksum of the names of the arrays, which those of zip files do not include."""
     return zlib.crc32("\n".join(sorted(set(archive.namelist()) - {"cache.json"})).encode())
-
-
-def _discard(archive: zipfile.ZipFile, path: str) -> None:
-    """Removes an incomplete file after its iterator was closed or dropped."""
-    archive.close()
-    os.remove(path)
 
 
 def _encode(column: Any) -> dict[str, NDArray[Any]]:

@@ -79,12 +79,20 @@ class _Groups(ABC):
         arrow = _pyarrow(self.what)
         try:
             with file_errors("read", self._name):
-                yield
+                try:
+                    yield
+                except OSError as error:  # of damaged pages pyarrow's have no number
+                    if error.errno is None and "://" not in self._name:
+                        raise self._damaged(error) from error
+                    raise
         except (arrow.ArrowException, UnicodeDecodeError) as error:
-            raise DataLossError.explained(
-                f"{self._name} is damaged, or not a file that {self.what} reads",
-                received=str(error)[:500],
-            ) from error
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> DataLossError:
+        return DataLossError.explained(
+            f"{self._name} is damaged, or not a file that {self.what} reads",
+            received=str(error)[:500],
+        )
 
     @abstractmethod
     def _opened(self, arrow: Any) -> Any:

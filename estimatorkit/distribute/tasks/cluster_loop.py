@@ -7,6 +7,10 @@ of a step and the prologue of the next are sent to each task in a single request
 different tasks are not synchronized: one may increment the step count before another updates its
 parameters. Steps of any other shape run one at a time in the session (see `cluster_run`).
 
+With two steps in flight, a request holds the epilogue of one step and the prologue of the next but
+one, and the tasks execute it while this process computes the step between. Its parameters then lack
+one update of its own.
+
 A task of which steps use nothing but the global step gets no message from a step: a call leases its
 steps there before it runs them, and reports them at its end (`StepLeases`). A call takes a fraction
 of a second, and the steps of other workers appear in the count that much later. If staleness is
@@ -44,6 +48,7 @@ from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
 
 if TYPE_CHECKING:
     from estimatorkit.distribute.tasks.task_channel import TaskChannel
+    from estimatorkit.distribute.tasks.task_cluster import TaskCluster
 
 _QUICK_SECS = 1e-3
 """An element that takes less is read while waiting for replies; for a slower one it does not pay,
@@ -180,6 +185,8 @@ class ClusterLoop(StepLoop):
         # A reply is valid until the next request: what is needed longer is copied.
         taken = {tensor for each, _ in epilogue for tensor in each.takes}
         self._copied = taken.union(self._every)
+        keeps = any(part.kept for part in self._shape.epilogue)  # for one step at a time
+        self._ahead = 0 if keeps else state.cluster.ahead
         self._prologue_only_reads = all(map(_only_reads, self._shape.prologue))
         self._input_secs = math.inf  # that the last element took
         self._tasks = {
@@ -201,7 +208,7 @@ class ClusterLoop(StepLoop):
             rows, ended = self._run_leased(steps, until)
         else:
             run = self._run_pipelined if self.one_round_trip else self._run_singly
-            rows, ended = run(_StopCondition(steps, until))
+            rows, ended = run(_StopCondition(steps, until, 1 + self._ahead))
         if not rows:
             self._raise_input_error()
         every = [np.stack([np.asarray(row[tensor]) for row in rows]) for tensor in self._every]
@@ -216,7 +223,7 @@ class ClusterLoop(StepLoop):
     def _run_leased(self, steps: int, until: float) -> tuple[list[dict[Any, Any]], bool]:
         leased = self._lease(steps, until)
         try:
-            found = self._run_pipelined(_StopCondition(leased, math.inf))
+            found = self._run_pipelined(_StopCondition(leased))
         except BaseException:
             with suppress(OpError):  # then the task drops the lease itself
                 self._lease(0, math.inf)
@@ -260,7 +267,35 @@ class ClusterLoop(StepLoop):
             self._input_error = error
         return None
 
+    def _run_ahead(self, stop: _StopCondition) -> tuple[list[dict[Any, Any]], bool]:
+        """Like `_run_pipelined`, with two steps in flight."""
+        rows: list[dict[Any, Any]] = []
+        done: dict[Any, Any] = {}
+        is_last = False
+        values = self._next_input(True)
+        if values is None:
+            return rows, False
+        with self._state.channels() as channel:
+            self._exchange(channel, {}, values)
+            while values is not None:
+                is_last = stop.ends_with(len(rows) + 1, values.get(self._counter))
+                following = None if is_last else self._next_input(False)
+                sent = self._send(channel, done, following)
+                ran = self._guarded(partial(self._own, values), not rows)
+                self._receive(sent, following)
+                self._done += bool(done)
+                done = {}
+                if ran is None:
+                    break
+                rows.append({tensor: values[tensor] for tensor in self._every})
+                done, values = values, following
+            self._exchange(channel, done, None)
+            self._done += bool(done)
+        return rows, not is_last and self._input_error is None
+
     def _run_pipelined(self, stop: _StopCondition) -> tuple[list[dict[Any, Any]], bool]:
+        if self._ahead:
+            return self._run_ahead(stop)
         rows: list[dict[Any, Any]] = []
         is_last = False
         values = self._next_input(True)
@@ -314,7 +349,7 @@ class ClusterLoop(StepLoop):
         for task, step in self._tasks.items():
             if step.has_work(done, following):
                 to = channel(task)
-                to.send(step.request(to, cluster.worker, cluster.bound, done, following))
+                to.send(step.request(to, cluster, self._ahead, done, following))
                 sent.append((step, to))
         return sent
 
@@ -329,8 +364,11 @@ class ClusterLoop(StepLoop):
                 failed.append(error)
             else:
                 if following is not None:
-                    for tensor, value in step.received(reply.arrays):
-                        following[tensor] = np.array(value) if tensor in self._copied else value
+                    for tensor, value, array in step.received(reply.arrays):
+                        is_copied = tensor in self._copied or (
+                            self._ahead and np.may_share_memory(value, array)
+                        )
+                        following[tensor] = np.array(value) if is_copied else value
         if failed:
             raise attributed(failed[0], self._state.graph)
 
@@ -341,11 +379,13 @@ class _StopCondition:
     Args:
         steps: the maximum number of steps.
         until: the final value of the step counter.
+        in_flight: the number of steps of this process that the counter may lack, this included.
     """
 
-    def __init__(self, steps: int, until: float) -> None:
+    def __init__(self, steps: int, until: float = math.inf, in_flight: int = 1) -> None:
         self.steps = steps
         self._until = until
+        self._in_flight = in_flight
         self._before: int | None = None
 
     def ends_with(self, step: int, counted: Any) -> bool:
@@ -361,7 +401,7 @@ class _StopCondition:
         now = int(counted)
         moved = 1 if self._before is None else max(1, now - self._before)
         self._before = now
-        return step >= self.steps or now + moved >= self._until
+        return step >= self.steps or now + moved * self._in_flight >= self._until
 
 
 class _LocalPartitions:
@@ -395,7 +435,6 @@ class _TaskStep:
     def __init__(self, epilogue: Sequence[_Remote], prologue: Sequence[_Remote]) -> None:
         self._epilogue = epilogue
         self._prologue = prologue
-        self._known: Distinct = {}
 
     def has_work(self, done: dict[Any, Any], following: dict[Any, Any] | None) -> bool:
         """Whether the task has anything to do for the values of a step and of the next."""
@@ -404,27 +443,35 @@ class _TaskStep:
     def request(
         self,
         channel: TaskChannel,
-        worker: str,
-        bound: int | None,
+        cluster: TaskCluster,
+        ahead: int,
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
     ) -> rpc.RunPrograms:
-        """The request, to be sent by the channel."""
+        """The request, to be sent by the channel; the ids of `following` are kept there."""
         epilogue = self._epilogue if done else []
         prologue = self._prologue if following is not None else []
-        arrays = [array for _, rows in epilogue for array in rows.sent(done, self._known)]
-        self._known = {}
-        given = following or {}
-        arrays += [array for _, rows in prologue for array in rows.sent(given, self._known)]
-        names = tuple(each.named(channel) for each, _ in (*epilogue, *prologue))
-        return rpc.RunPrograms(names, worker, len(epilogue), bound, zero_copy=True, arrays=arrays)
+        known: Distinct = done.pop(self, {})
+        arrays = [array for _, rows in epilogue for array in rows.sent(done, known)]
+        given = {} if following is None else following
+        known = given[self] = {}
+        arrays += [array for _, rows in prologue for array in rows.sent(given, known)]
+        return rpc.RunPrograms(
+            tuple(each.named(channel) for each, _ in (*epilogue, *prologue)),
+            cluster.worker,
+            len(epilogue),
+            None if cluster.bound is None else cluster.bound - ahead,
+            ahead,
+            zero_copy=True,
+            arrays=arrays,
+        )
 
-    def received(self, found: Sequence[Any]) -> list[tuple[Tensor, Any]]:
-        """The tensors that the prologue returns, with their values in the reply."""
-        values: list[tuple[Tensor, Any]] = []
+    def received(self, found: Sequence[Any]) -> list[tuple[Tensor, Any, Any]]:
+        """The tensors that the prologue returns, with their values, and the reply's arrays."""
+        values: list[tuple[Tensor, Any, Any]] = []
         at = 0
         for each, rows in self._prologue:
-            count = len(each.gives)
-            values += zip(each.gives, rows.received(found[at : at + count]), strict=True)
-            at += count
+            own = found[at : at + len(each.gives)]
+            values += zip(each.gives, rows.received(own), own, strict=True)
+            at += len(own)
         return values

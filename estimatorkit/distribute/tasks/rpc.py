@@ -272,12 +272,14 @@ class RunPrograms(Request[Values]):
         updates: how many of the first programs update parameters; the others read them for the
             worker's next step.
         bound: the most steps that the worker may be ahead of the slowest; None for no bound.
+        ahead: how many of the worker's steps have read parameters, and updated none yet.
     """
 
     programs: tuple[str, ...]
     worker: str | None = None
     updates: int = 0
     bound: int | None = None
+    ahead: int = 0
 
 
 @dataclass(frozen=True)

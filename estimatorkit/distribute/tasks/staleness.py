@@ -1,8 +1,9 @@
 """`StalenessTracker`: which worker read and updated a task's parameters, and how stale they were.
 
-A worker's step reads parameters, then updates them. Its staleness is the number of updates by
-others in between. Under a bound, a worker too far ahead of the slowest one waits before it reads.
-Pure state without I/O, which tests and `benchmarks/scaling.py` drive.
+A worker's step reads parameters, then updates them. Its staleness is the number of updates in
+between, by others and by steps of its own that were in flight. Under a bound, a worker too far
+ahead of the slowest one waits before it reads. Pure state without I/O, which tests and
+`benchmarks/scaling.py` drive.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class StalenessTracker:
 
     count: int = 0
     staleness: Counter[int] = field(default_factory=Counter)
-    _read_at: dict[str, int] = field(default_factory=dict)
+    _read_at: dict[str, list[int]] = field(default_factory=dict)
     _steps: dict[str, int] = field(default_factory=dict)
 
     def can_start(self, worker: str, bound: int | None) -> bool:
@@ -37,14 +38,21 @@ class StalenessTracker:
             return True
         return self._steps[worker] - min(self._steps.values()) <= bound
 
-    def read(self, worker: str) -> None:
-        """Records a read; the worker is active from now on."""
-        self._read_at[worker] = self.count
+    def read(self, worker: str, ahead: int = 0) -> None:
+        """Records a read; the worker is active from now on.
+
+        Args:
+            worker: its name.
+            ahead: how many of its steps have read, and updated nothing yet.
+        """
+        before = self._read_at.get(worker, [])
+        self._read_at[worker] = [*before[len(before) - ahead :], self.count]
         self._take_part(worker)
 
     def updated(self, worker: str) -> int:
         """Records an update; returns its staleness."""
-        stale = self.count - self._read_at.get(worker, self.count)
+        read_at = self._read_at.get(worker)
+        stale = self.count - (read_at.pop(0) if read_at else self.count)
         self.staleness[stale] += 1
         self.count += 1
         self._take_part(worker)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import itertools
+import re
 import threading
 import time
 import uuid
@@ -26,7 +27,7 @@ from estimatorkit.distribute.tasks.array_messages import LARGE, SCHEMA, BrokenMe
 from estimatorkit.distribute.tasks.arrow import flight, pa
 from estimatorkit.distribute.tasks.shared_memory import SharedMemory, aligned
 from estimatorkit.distribute.tasks.task_endpoint import AUTHORIZATION, RECONNECT_SECS
-from estimatorkit.distribute.tls import check_encrypted, identity
+from estimatorkit.distribute.tls import VARIABLES, check_encrypted, identity
 
 _BROKEN = (
     flight.FlightUnavailableError,
@@ -48,8 +49,11 @@ _OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
-    # Dead hosts are noticed, processes that are stopped for a minute are not.
-    ("grpc.keepalive_time_ms", 30_000),
+    # A server, whose settings Arrow does not give away, closes a connection without data that is
+    # pinged more often than every 5 minutes: a session that rested so long lost its channels.
+    # Dead hosts are noticed by unanswered bytes, those of heartbeats say; processes that are
+    # stopped for a minute are not.
+    ("grpc.keepalive_time_ms", 330_000),
     ("grpc.keepalive_timeout_ms", 90_000),
 ]
 
@@ -245,6 +249,10 @@ class TaskChannel:
             self._writer.close()
 
 
+_HANDSHAKE = re.compile(r"Ssl handshake failed .*?SSL routines::(?P<reason>[\w :-]+)")
+_TLS = ", ".join(VARIABLES)
+
+
 def _area_size(array: Any) -> int:
     """The size of an array in shared memory, in bytes."""
     size = getattr(array, "nbytes", 0)
@@ -302,7 +310,7 @@ class TaskConnection:
 
         Raises:
             UnavailableError: the task is unreachable.
-            UnauthenticatedError: it has another token.
+            UnauthenticatedError: it has another token, or this process refuses its certificate.
         """
         with self._lock:
             if self._free:
@@ -338,10 +346,18 @@ class TaskConnection:
     def unavailable(self, error: Exception) -> OpError:
         """The error for an unreachable task."""
         why = (str(error) or repr(error)).splitlines()[0]
+        if (handshake := _HANDSHAKE.search(why)) is not None:
+            return UnauthenticatedError.explained(
+                f"{self.task} at {self.address} and this process do not agree on TLS",
+                expected=f"certificates of one authority on all tasks ({_TLS})",
+                received=handshake["reason"],
+                hint="'wrong version number': the task does not use TLS",
+            )
+        hint = "is its process running, and is the address correct?"
+        if "Socket closed" in why:  # what a server does that refuses a certificate
+            hint += f" Does it use TLS as this process does, with one authority? ({_TLS})"
         return UnavailableError.explained(
-            f"{self.task} cannot be reached",
-            received=f"{self.address}: {why}",
-            hint="is its process running, and is the address correct?",
+            f"{self.task} cannot be reached", received=f"{self.address}: {why}", hint=hint
         )
 
     def close(self) -> None:

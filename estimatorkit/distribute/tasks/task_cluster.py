@@ -33,7 +33,7 @@ _logger = logging.getLogger("estimatorkit")
 WAIT_SECS = 7200.0
 """How long a session waits for a task that has not started, as TensorFlow's RunConfig says."""
 
-_LOG_SECS = 30.0
+_FIRST_LOG_SECS, _LOG_SECS = 5.0, 30.0
 _POLL_SECS = 0.2
 _TAKEN_SECS = 10.0
 """How long to wait for a heartbeat of the process that holds this one's name: it may be dead."""
@@ -57,6 +57,7 @@ class TaskCluster:
         own: the name of this process's task, or None.
         wait_secs: how long to wait for a task that has not started yet.
         bound: the most steps this process may be ahead of the slowest worker; None for no bound.
+        ahead: how many further steps read parameters while one is computed: 0 or 1.
 
     Attributes:
         worker: this process's name as a worker.
@@ -70,6 +71,7 @@ class TaskCluster:
         own: str | None,
         wait_secs: float = WAIT_SECS,
         bound: int | None = None,
+        ahead: int = 0,
     ) -> None:
         names = dict.fromkeys([*addresses, *filter(None, [own])])
         self.placer = TaskPlacer(names, default, own)
@@ -79,6 +81,7 @@ class TaskCluster:
         self.worker = own or f"client {uuid.uuid4().hex}"
         self._process = uuid.uuid4().hex
         self.bound = bound
+        self.ahead = ahead
         self.shard_server: str | None = None
         """The task with the queues of `dynamic_sharding`; None if each process reads all shards."""
         self.raise_if_cancelled: Callable[[], None] = lambda: None
@@ -206,7 +209,8 @@ class TaskCluster:
         connection = TaskConnection(
             self._addresses[task], task, cluster_token(), drop, lambda: self.raise_if_cancelled()
         )
-        started = logged = time.monotonic()
+        started = time.monotonic()
+        due = started + _FIRST_LOG_SECS
         while True:
             try:
                 connection.give_back(connection.channel())
@@ -222,9 +226,9 @@ class TaskCluster:
                 self.raise_if_cancelled()
                 if raise_if_cancelled is not None:
                     raise_if_cancelled()
-                if now - logged > _LOG_SECS:
-                    logged = now
-                    _logger.warning("Waiting for %s at %s.", task, self._addresses[task])
+                if now > due:
+                    due = now + _LOG_SECS
+                    _logger.warning("Waiting for %s at %s: %s", task, self._addresses[task], error)
                 time.sleep(_POLL_SECS)
         with self._lock:
             return self._connections.setdefault(task, connection)

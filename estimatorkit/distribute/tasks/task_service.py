@@ -154,7 +154,7 @@ class TaskService:
         try:
             for number, program in enumerate(programs):
                 if worker is not None and number == request.updates:
-                    self._wait_to_read(worker, request.bound, call)
+                    self._wait_to_read(worker, request, call)
                 inputs = list(itertools.islice(given, program.takes))
                 found += program(inputs, call.kept, raise_if_ended, waits)
                 if worker is not None and number == request.updates - 1:
@@ -175,13 +175,13 @@ class TaskService:
     def _ended(self) -> AbortedError:
         return AbortedError(None, None, f"{self.task}: {rpc.TRAINING_ENDED}.")
 
-    def _wait_to_read(self, worker: str, bound: int | None, call: Call) -> None:
+    def _wait_to_read(self, worker: str, request: rpc.RunPrograms, call: Call) -> None:
         with self._progress:
             if self._status.is_ending and worker not in self._updates.workers:
                 raise self._ended()  # the chief waits only for workers that were there
-            while not self._updates.can_start(worker, bound):
+            while not self._updates.can_start(worker, request.bound):
                 self._wait_for_progress(call)
-            self._updates.read(worker)
+            self._updates.read(worker, request.ahead)
 
     def _wait_for_progress(self, call: Call) -> None:
         call.raise_if_cancelled()

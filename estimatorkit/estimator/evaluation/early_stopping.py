@@ -27,7 +27,6 @@ from estimatorkit.storage.atomic_files import (
     os_errors,
     read_plain,
     remove_durably,
-    remove_stale_temporaries,
     sync_file,
     temporary_beside,
     write_durably,
@@ -42,6 +41,7 @@ from estimatorkit.storage.directory_lock import DirectoryLock
 
 _FOLDER = "best"
 _STATE = "best.json"
+_DAMAGE = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, OpError)
 
 
 @dataclass(frozen=True)
@@ -277,11 +277,18 @@ class BestCheckpoint:
         try:
             content = json.loads(read_plain(path))
             watched = (content["metric"], content["mode"], content["evaluation"])
-            best = (check_name(content["checkpoint"]), float(content["value"]))
+            best = (check_name(str(content["checkpoint"])), float(content["value"]))
             evaluations = [(int(step), float(value)) for step, value in content["evaluations"]]
         except FileNotFoundError:
             return None
-        except (ValueError, LookupError, TypeError, RecursionError, OpError) as error:
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            OverflowError,
+            RecursionError,
+            OpError,
+        ) as error:
             logger.warning("%s is damaged and ignored: %s", path, error)
             return None
         if watched != (self._monitor.metric, self._monitor.mode, self._label):
@@ -297,7 +304,6 @@ class BestCheckpoint:
 
     def _remove_others(self) -> None:
         best = self._best[0] if self._best else ""
-        remove_stale_temporaries(self._folder)
         for entry in list(self._folder.iterdir()):
             if entry.name not in (best, _STATE) and checkpoint_step(entry) is not None:
                 remove_durably(entry)

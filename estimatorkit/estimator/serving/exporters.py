@@ -28,7 +28,7 @@ from estimatorkit.storage.atomic_files import read_plain, remove_durably, write_
 CompareFn = Callable[..., bool]
 ExportFn = Callable[..., Any]
 
-_BEST = "best.json"
+BEST = "best.json"
 
 
 class Exporter(abc.ABC):
@@ -324,7 +324,7 @@ class BestExporter(_SavedModelExporter):
     def _read_best(self, folder: Path) -> Mapping[str, Any] | None:
         """The best evaluation in `best.json`; None if it is not recorded."""
         try:
-            content = json.loads(read_plain(folder / _BEST))
+            content = json.loads(read_plain(folder / BEST))
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError):
@@ -340,7 +340,7 @@ class BestExporter(_SavedModelExporter):
         if not isinstance(best, dict) or (metric is not None and metric not in best):
             logger.warning(
                 "%s does not say which evaluation was best%s; the event files are asked",
-                folder / _BEST,
+                folder / BEST,
                 "" if metric is None else f" by {metric!r}",
             )
             return None
@@ -364,7 +364,7 @@ class BestExporter(_SavedModelExporter):
             "previous": self._read_best(folder) if before else None,
             "exports_before": before,
         }
-        write_durably(folder / _BEST, json.dumps(best, indent=1).encode())
+        write_durably(folder / BEST, json.dumps(best, indent=1).encode())
 
 
 def _check_compare_fn(compare_fn: Any) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
 from estimatorkit.core.errors import (
+    DataLossError,
     InvalidArgumentError,
     ResourceExhaustedError,
     explain,
@@ -31,6 +33,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.training_and_evaluation import train_and_evaluate
 from estimatorkit.experiment.tuning.space import Dimension
+from estimatorkit.runtime.xla.interrupts import keeping_interrupts
 from estimatorkit.storage.atomic_files import check_plain, os_errors
 from estimatorkit.train.hooks.hooks import NanLossDuringTrainingError
 
@@ -38,6 +41,7 @@ Settings = dict[str, Any]
 Space = Mapping[str, Dimension]
 State = Literal["complete", "pruned", "failed", "running"]
 
+_JOURNAL = "journal.log"
 _STALE = "stale"
 _ERROR, _ERRORS = "error", "errors"
 FAILURES = (
@@ -69,6 +73,22 @@ class Trial:
     value: float | None
     evaluations: tuple[float, ...]
     error: str | None = None
+
+
+@contextmanager
+def _damage_named(folder: Path | None) -> Iterator[None]:
+    """Makes what Optuna raises for a damaged journal a `DataLossError` that names it."""
+    try:
+        yield
+    except (LookupError, ValueError, TypeError, AssertionError, AttributeError) as error:
+        if folder is None:
+            raise
+        raise DataLossError.explained(
+            f"the search cannot be read from '{folder / _JOURNAL}'",
+            expected="the journal of a search",
+            received=f"{type(error).__name__}: {error}",
+            hint="remove its last lines if they are damaged, or begin a new search (--restart)",
+        ) from error
 
 
 def optuna() -> Any:
@@ -118,31 +138,33 @@ class Search:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             journal = module.storages.journal
-            file = str(folder / "journal.log")
+            file = str(folder / _JOURNAL)
             with os_errors("write the search", file):
                 check_plain(Path(file))
-            self.storage = module.storages.JournalStorage(
-                journal.JournalFileBackend(file, journal.JournalFileOpenLock(file))
+            backend = journal.JournalFileBackend(file, journal.JournalFileOpenLock(file))
+            with _damage_named(folder):
+                self.storage = module.storages.JournalStorage(backend)
+        with _damage_named(folder):
+            self.study = module.create_study(
+                study_name="search",
+                storage=self.storage,
+                load_if_exists=True,
+                direction="minimize" if monitor.mode == "min" else "maximize",
+                sampler=module.samplers.TPESampler(seed=seed, multivariate=True),
+                pruner=module.pruners.MedianPruner(n_startup_trials=8, n_warmup_steps=2),
             )
-        self.study = module.create_study(
-            study_name="search",
-            storage=self.storage,
-            load_if_exists=True,
-            direction="minimize" if monitor.mode == "min" else "maximize",
-            sampler=module.samplers.TPESampler(seed=seed, multivariate=True),
-            pruner=module.pruners.MedianPruner(n_startup_trials=8, n_warmup_steps=2),
-        )
         self._distributions = {name: each.distribution() for name, each in self.space.items()}
 
     def trials(self) -> list[Trial]:
         """The trials so far, without those that a killed search left."""
-        stale = self.study.user_attrs.get(_STALE, ())
-        errors = self.study.user_attrs.get(_ERRORS, {})
-        return [
-            self._trial(each, errors.get(str(each.number)))
-            for each in self.study.get_trials(deepcopy=False)
-            if each.number not in stale and each.state.name != "WAITING"
-        ]
+        with _damage_named(self.folder):
+            stale = self.study.user_attrs.get(_STALE, ())
+            errors = self.study.user_attrs.get(_ERRORS, {})
+            return [
+                self._trial(each, errors.get(str(each.number)))
+                for each in self.study.get_trials(deepcopy=False)
+                if each.number not in stale and each.state.name != "WAITING"
+            ]
 
     def best(self) -> Trial | None:
         """The best trial that was not pruned; None if there is none."""
@@ -184,6 +206,7 @@ class Search:
         for each in running:
             self.study.tell(each.number, state=optuna().trial.TrialState.FAIL)
 
+    @keeping_interrupts()
     def run(self, objective: Callable[[Settings, Report], float | None], trials: int) -> None:
         """Runs trials until there are so many in all, over all processes.
 

@@ -26,7 +26,7 @@ from estimatorkit.experiment.sections import leaves
 from estimatorkit.experiment.tuning.search import Report, Search, Settings, Trial
 from estimatorkit.interop.summary_writer import FileWriter
 from estimatorkit.logger import logger
-from estimatorkit.storage.atomic_files import plain, write_durably
+from estimatorkit.storage.atomic_files import plain, remove_leftovers, write_durably
 
 FOLDER = "tune"
 EXPERIMENT = "experiment.yaml"
@@ -79,6 +79,7 @@ def tune(
     prepare(folder, experiment, restart)
     try:
         with FileLock(folder / "search.lock", timeout=0):
+            remove_leftovers(folder)
             search = opened(folder, experiment)
             search.take_over()
             search.suggest(current_settings(experiment))

@@ -93,12 +93,14 @@ def readable(what: str) -> Iterator[None]:
         ) from error
 
 
-def made_model(description: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+def made_model(
+    description: Any, custom_objects: Mapping[str, Any] | None = None, source: str = "a model"
+) -> Any:
     """Creates the model of a file, or of a text, from the result of `describe`.
 
     Raises ValueError if the format is invalid, a name is unknown, or a layer rejects its arguments.
     """
-    with readable("the config of a model"):
+    with readable(f"the config of {source}"):
         return made(description, custom_objects, "model")
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import explain, value_error
+from estimatorkit.core.errors import value_error
+from estimatorkit.interop.graphviz import render
 from estimatorkit.keras.engine.model import Model
 from estimatorkit.keras.engine.sequential import Sequential
 from estimatorkit.layers.engine.call_record import LayerCall, record_of
@@ -344,14 +343,14 @@ def plot_model(
 
     Args:
         model: a built model.
-        to_file: a name in `.dot` makes the text; others (`.png`, `.svg`, `.pdf`) need Graphviz's
-            program `dot`.
+        to_file: a name in `.dot` makes the text; others (`.png`, `.svg`, `.pdf`) need pygraphviz
+            (extra `plot`).
         show_shapes, show_dtype, show_layer_names, rankdir, expand_nested, dpi, layer_range,
             show_layer_activations, show_trainable: see `model_to_dot`.
 
     Raises:
-        ImportError: the program is not there.
-        ValueError: it failed.
+        ImportError: it is not installed.
+        ValueError: the kind of file is unknown.
     """
     text = model_to_dot(
         model,
@@ -371,22 +370,7 @@ def plot_model(
     if kind == "dot":
         write_durably(path, text.encode())
         return
-    program = shutil.which("dot")
-    if program is None:
-        raise ImportError(
-            explain(
-                f"{os.fspath(path)!r} needs Graphviz's program `dot`, which is not installed",
-                hint="install graphviz, or write the text: plot_model(model, 'model.dot')",
-            )
-        )
-    if not re.fullmatch("[a-z0-9]+", kind):
-        raise ValueError(f"plot_model: unknown kind of file {path.suffix!r}")
-    done = subprocess.run(  # noqa: S603 - a fixed program; the text comes by its input
-        [program, f"-T{kind}"], input=text.encode(), capture_output=True, check=False
-    )
-    if done.returncode:
-        raise ValueError(f"Graphviz could not draw the model: {done.stderr.decode()[:500]}")
-    write_durably(path, done.stdout)
+    write_durably(path, render(text, kind))
 
 
 __all__ = ["model_to_dot", "plot_model", "summary"]

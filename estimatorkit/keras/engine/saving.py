@@ -348,12 +348,12 @@ def load_model(
             f"{path!r} holds weights, but no model",
             hint="build the model and call load_weights",
         )
-    model = model_config.made_model(contents.model, custom_objects)
+    model = model_config.made_model(contents.model, custom_objects, f"a model in {path!r}")
     if contents.layers:
         check_built(model, "load")
         give_values(model, contents.layers)
     if compile and contents.compiled is not None:
-        with model_config.readable("what compile() was given"):
+        with model_config.readable(f"what compile() was given, in {path!r},"):
             compile_from_config(model, contents.compiled, custom_objects)
             _restore_optimizer(model, contents.optimizer)
     return model

@@ -32,13 +32,14 @@ from estimatorkit.keras.engine.data_adapter import Batches
 from estimatorkit.keras.engine.metric_logs import MetricLogs
 from estimatorkit.keras.engine.not_a_number import DataNaNWarning
 from estimatorkit.keras.optimizers.optimizer import Optimizer
-from estimatorkit.layers.engine.call_record import CallScope, call_scope
+from estimatorkit.layers.engine.call_record import CallScope, call_scope, record_of
 from estimatorkit.layers.engine.sessions import session_of
 from estimatorkit.logger import logger
 from estimatorkit.ops.array import array, indexing
 from estimatorkit.ops.math import elementwise
 from estimatorkit.runtime.loop import Steps
 from estimatorkit.runtime.session import Session
+from estimatorkit.runtime.xla.interrupts import keeping_interrupts
 from estimatorkit.train.checks import collecting_step_checks
 from estimatorkit.train.training import CheckedLoop
 
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from estimatorkit.keras.engine.model import Model
 
 _MOST_STEPS = 1 << 30
+_MOST_LOOPS = 16
+"""Steps of a graph whose executables are kept, of 4 MB each: those of five models that train,
+evaluate and predict. Programs that make models in a loop hold all of them in the default graph."""
 
 
 @dataclass(eq=False, repr=False)
@@ -264,7 +268,17 @@ class Step:
             after = [] if self._resets else self._values
             checks = self._checks
             self._loop = CheckedLoop(session, self._every, targets, after, "keras_step", checks)
+        self._keep_recent()
         return self._loop
+
+    def _keep_recent(self) -> None:
+        """Drops the executables and data of steps of the graph that others have followed."""
+        recent = record_of(self._graph).recent_steps
+        recent.pop(self, None)
+        recent[self] = None
+        while len(recent) > _MOST_LOOPS:
+            step, _ = recent.popitem(last=False)
+            step._loop = step._session = None
 
     def start(self, dataset: Dataset, epoch: int = 0) -> None:
         """Initializes the iterator with a dataset."""
@@ -356,6 +370,7 @@ class _Fit:
     _step: Step
     _callbacks: Any
     _validate: Callable[[int], Mapping[str, Any]] | None
+    _check: Callable[[], None]
     _epochs: int
     _epoch: int
     _begun: bool = False
@@ -391,6 +406,7 @@ class _Fit:
             except OutOfRangeError:
                 self._end_of_data()
                 continue
+            self._check()
             self._take(result)
             if result.ended and self._done:
                 self._end_of_data()
@@ -482,12 +498,12 @@ def fit(
 ) -> None:
     """Trains: see `Model.fit`."""
     step = model.step("train", batches.dataset.element_spec, class_weight)
-    with callbacks.around_training():
+    with callbacks.around_training(), keeping_interrupts() as check:
         callbacks.on_train_begin()
         first = callbacks.first_epoch(initial_epoch)
         if first < epochs:
             try:
-                _Fit(model, batches, step, callbacks, validate, epochs, first).run()
+                _Fit(model, batches, step, callbacks, validate, check, epochs, first).run()
             finally:
                 step.close()
         callbacks.on_train_end()

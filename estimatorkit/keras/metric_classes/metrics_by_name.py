@@ -18,6 +18,7 @@ from estimatorkit.keras.metric_classes import (
     confusion_metrics,
     mean_metrics,
     metric_functions as functions,
+    odds_curves,
     ranking_metrics,
 )
 from estimatorkit.keras.metric_classes.mean_metrics import MeanMetricWrapper
@@ -45,7 +46,7 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
 
 _CLASSES = {
     name: kind
-    for module in (class_metrics, confusion_metrics, mean_metrics, ranking_metrics)
+    for module in (class_metrics, confusion_metrics, mean_metrics, odds_curves, ranking_metrics)
     for name, kind in classes_in(module.__name__, Metric).items()
 }
 _REGISTRY = Registry("metric function", {**FUNCTIONS, **_CLASSES})

@@ -9,6 +9,7 @@ calls, so that a model's caller gets those of that call alone.
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -123,6 +124,7 @@ class LayerRecord:
         metrics: the variables and updates of each metric (`keras.metric_classes.metric`).
         metric_calls: the call that gave each result of a metric.
         conditional_losses: the losses that layers have added for certain inputs.
+        recent_steps: the steps of models that have executables, the last used last.
     """
 
     calls: dict[Tensor, LayerCall] = field(default_factory=dict)
@@ -131,6 +133,7 @@ class LayerRecord:
     metrics: dict[Any, Any] = field(default_factory=dict)
     metric_calls: dict[Tensor, MetricCall] = field(default_factory=dict)
     conditional_losses: set[Tensor] = field(default_factory=set)
+    recent_steps: OrderedDict[Any, None] = field(default_factory=OrderedDict)
     _names: dict[str, int] = field(default_factory=dict)
     _of_inputs: dict[Tensor, bool] = field(default_factory=dict)
 

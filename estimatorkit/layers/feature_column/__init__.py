@@ -64,6 +64,7 @@ from estimatorkit.layers.feature_column.vocabulary import (
     check_vocabulary_fingerprints,
     vocabulary_fingerprints,
 )
+from estimatorkit.layers.feature_column.words import categorical_column_with_hashed_words
 from estimatorkit.lazy import listing
 from estimatorkit.ops.parsing.parsing import FixedLenFeature
 
@@ -82,6 +83,7 @@ __all__ = [
     "SequenceFeatures",
     "bucketized_column",
     "categorical_column_with_hash_bucket",
+    "categorical_column_with_hashed_words",
     "categorical_column_with_identity",
     "categorical_column_with_vocabulary_file",
     "categorical_column_with_vocabulary_list",

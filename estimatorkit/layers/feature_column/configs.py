@@ -33,6 +33,7 @@ from estimatorkit.layers.feature_column.vocabulary import (
     VocabularyListColumn,
     categorical_column_with_vocabulary_file,
 )
+from estimatorkit.layers.feature_column.words import HashedWordsColumn
 from estimatorkit.layers.serialization import Registry
 
 _KINDS: dict[str, type[Any]] = {
@@ -40,6 +41,7 @@ _KINDS: dict[str, type[Any]] = {
     "CrossedColumn": CrossedColumn,
     "EmbeddingColumn": EmbeddingColumn,
     "HashedCategoricalColumn": HashedColumn,
+    "HashedWordsCategoricalColumn": HashedWordsColumn,
     "IdentityCategoricalColumn": IdentityColumn,
     "IndicatorColumn": IndicatorColumn,
     "NumericColumn": NumericColumn,

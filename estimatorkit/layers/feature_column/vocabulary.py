@@ -28,9 +28,13 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.layers.feature_column.categorical import KeyedColumn, check_string_or_int
 from estimatorkit.layers.feature_column.columns import check_key
 from estimatorkit.ops.tables.lookup_tables import LINE_NUMBER, WHOLE_LINE, Column, read_vocabulary
+from estimatorkit.runtime.xla.memory_errors import check_words
 from estimatorkit.storage.filesystem import file_errors, open_file
 from estimatorkit.storage.number_text import to_number
 from estimatorkit.storage.records import read_records
+
+_SAMPLE = 1 << 20
+"""Bytes of a file from which the number of its words is guessed."""
 
 VOCABULARY_FILES = "vocabulary_files"
 """The collection of the files that a graph's columns have read: `[feature key, path, SHA-256]`, a
@@ -204,7 +208,11 @@ class _File:
     def __init__(self, path: str) -> None:
         self.path = path
         with file_errors("read the vocabulary", path), open_file(path, "rb") as file:
-            content = file.read()
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            first = file.read(_SAMPLE)
+            check_words(path, size, size * first.count(b"\n") // max(len(first), 1))
+            content = first + file.read()
         self.fingerprint = hashlib.sha256(content).hexdigest()
         self.lines = content.count(b"\n") + bool(content and not content.endswith(b"\n"))
         self._words: dict[Any, NDArray[Any]] = {}

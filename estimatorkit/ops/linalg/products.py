@@ -167,8 +167,15 @@ def _check_labels(equation: str, operands: Sequence[Any]) -> None:
                 )
 
 
+_ROWS = re.compile(r"(\w{2,})(\w),\2(\w)->\1\3")
+"""Products of the rows of an array and a matrix: `abc,cd->abd`."""
+
+
 def _einsum(*operands: Any, equation: str) -> Any:
     _check_labels(equation, operands)
+    rows = _ROWS.fullmatch(equation)
+    if rows is not None and len(set(equation)) == len("".join(rows.groups())) + len(",->"):
+        return linalg.product_of_rows(*map(jnp.asarray, operands))
     return jnp.einsum(equation, *map(jnp.asarray, operands))
 
 

@@ -1,20 +1,15 @@
 """Max and average pooling over 1 to 3 dimensions.
 
-At ties the first maximum of a window gets the gradient, as in TensorFlow. Averages at the edges
-exclude padding.
+Averages at the edges exclude padding; see `pooled_windows` for the gradients.
 """
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
@@ -25,12 +20,12 @@ from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, joining
+from estimatorkit.ops.nn.pooled_windows import greatest, least, total, windows
 from estimatorkit.ops.nn.sliding_windows import (
     as_padding,
     as_spatial,
     check_channels_last,
     check_known_window,
-    check_window,
     is_channels_first,
     output_length,
     window_pads,
@@ -49,173 +44,21 @@ def _channels_back(x: Any, first: bool) -> Any:
     return jnp.moveaxis(x, -1, 1) if first else x
 
 
-def _windows(x: Any, window: Any, strides: Any, padding: Any, fill: Any) -> list[Any]:
-    """For each window offset, the elements there, `(batch, ..., channels)`."""
-    lengths = x.shape[1:-1]
-    check_window(lengths, window, strides, padding, (1,) * len(lengths))
-    pads = window_pads(lengths, window, strides, padding)
-    padded = jnp.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill)
-    outs = [
-        max(0, (length + sum(pad) - size) // stride + 1)
-        for length, pad, size, stride in zip(lengths, pads, window, strides, strict=True)
-    ]
-    if 0 in outs:  # the window exceeds its input by less than its stride
-        return [jnp.zeros((x.shape[0], *outs, x.shape[-1]), x.dtype)]
-    return [
-        lax.slice(
-            padded,
-            (0, *place, 0),
-            (
-                x.shape[0],
-                *(
-                    at + (out - 1) * stride + 1
-                    for at, out, stride in zip(place, outs, strides, strict=True)
-                ),
-                x.shape[-1],
-            ),
-            (1, *strides, 1),
-        )
-        for place in np.ndindex(*window)
-    ]
-
-
-def least(dtype: Any) -> Any:
-    """The dtype's lower bound: the identity of max."""
-    if jnp.issubdtype(dtype, jnp.floating):
-        return np.array(-np.inf, dtype)
-    return np.iinfo(dtype).min
-
-
-def first_greatest(one: Any, other: Any) -> Any:
-    """The maximum; at ties the gradient goes to the first operand, and NaN propagates."""
-    return jnp.where((one >= other) | (one != one), one, other)
-
-
-def _greatest(places: list[Any]) -> Any:
-    return functools.reduce(first_greatest, places)
-
-
-@jax.custom_vjp
-def _greatest_by_place(places: list[Any]) -> Any:
-    """`_greatest` whose gradient uses an argmax index instead of one mask per offset.
-
-    A 3x3 pool of 32x56x56x64 with strides of 2 and its gradient take 45 ms of the processor so and
-    130 with masks; of 28x28 with strides of 1 72 and 13, as XLA computes the places in each sum.
-    """
-    return _greatest(places)
-
-
-def _keep_place(places: list[Any]) -> tuple[Any, tuple[Any, int]]:
-    best, which = places[0], jnp.zeros(places[0].shape, np.int32)
-    for at, place in enumerate(places[1:], 1):
-        stays = (best >= place) | (best != best)
-        best, which = jnp.where(stays, best, place), jnp.where(stays, which, at)
-    return best, (which, len(places))
-
-
-def _give_to_place(kept: tuple[Any, int], dy: Any) -> tuple[list[Any]]:
-    which, count = kept
-    return ([jnp.where(which == at, dy, jnp.zeros_like(dy)) for at in range(count)],)
-
-
-_greatest_by_place.defvjp(_keep_place, _give_to_place)
-
-
-@jax.custom_vjp
-def _greatest_of_block(x: Any) -> Any:
-    """The maximum over the second axis; at ties the gradient goes to the first."""
-    return jnp.max(x, 1)
-
-
-def _keep_index(x: Any) -> tuple[Any, tuple[Any, int]]:
-    best, count = jnp.max(x, 1, keepdims=True), x.shape[1]
-    places = lax.broadcasted_iota(np.int32, x.shape, 1)
-    which = jnp.min(jnp.where((x == best) | (x != x), places, count), 1, keepdims=True)
-    return best[:, 0], (which, count)
-
-
-def _give_to_index(kept: tuple[Any, int], dy: Any) -> tuple[Any]:
-    which, count = kept
-    shape = (which.shape[0], count, *which.shape[2:])
-    is_chosen = lax.broadcasted_iota(np.int32, shape, 1) == which
-    return (jnp.where(is_chosen, dy[:, None], jnp.zeros((), dy.dtype)),)
-
-
-_greatest_of_block.defvjp(_keep_index, _give_to_index)
-
-
-class _Reduction(NamedTuple):
-    """A pooling of windows.
-
-    Attributes:
-        fill: the identity, with which the input is padded.
-        places: reduces the elements at each window offset.
-        block: reduces the second axis.
-    """
-
-    fill: Any
-    places: Callable[[list[Any]], Any]
-    block: Callable[[Any], Any]
-
-
-MOST_PLACES = 16
-"""Offsets of a window that are computed one by one. A maximum over 54 words compiled for 20 s."""
-
-
-def _pooled(x: Any, window: Any, strides: Any, padding: Any, reduction: _Reduction) -> Any:
-    """Pools the dimensions of space, one after the other, the last one first, if there are many
-    places: so the first maximum of a window is the same as for all places in row-major order.
-    """
-    lengths = x.shape[1:-1]
-    if math.prod(window) <= MOST_PLACES or 0 in x.shape:
-        return reduction.places(_windows(x, window, strides, padding, reduction.fill))
-    check_window(lengths, window, strides, padding, (1,) * len(lengths))
-    pads = window_pads(lengths, window, strides, padding)
-    for at in reversed(range(len(lengths))):
-        size, stride, (before, after) = window[at], strides[at], pads[at]
-        count = max(0, (lengths[at] + before + after - size) // stride + 1)
-        if count == 1 or stride >= size:
-            x = _blocks(x, 1 + at, size, max(stride, size), before, count, reduction)
-            continue
-        alone = [1] * len(lengths)
-        own_window, own_strides, own_pads = alone.copy(), alone.copy(), [(0, 0)] * len(lengths)
-        own_window[at], own_strides[at], own_pads[at] = size, stride, pads[at]
-        x = reduction.places(_windows(x, own_window, own_strides, own_pads, reduction.fill))
-    return x
-
-
-def _blocks(
-    x: Any, axis: int, size: int, stride: int, before: int, count: int, reduction: _Reduction
-) -> Any:
-    """Pools windows that do not overlap, along an axis."""
-    pads = [(0, 0, 0)] * x.ndim
-    pads[axis] = (before, count * stride - x.shape[axis] - before, 0)
-    x = lax.pad(x, jnp.asarray(reduction.fill, x.dtype), pads)
-    shape = x.shape
-    x = x.reshape(math.prod(shape[:axis]) * count, stride, *shape[axis + 1 :])[:, :size]
-    return reduction.block(x).reshape(*shape[:axis], count, *shape[axis + 1 :])
-
-
 def _max_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
     x = _channels_last(jnp.asarray(x), channels_first)
-    greatest = _greatest_by_place if max(strides) > 1 else _greatest
-    reduction = _Reduction(least(x.dtype), greatest, _greatest_of_block)
-    return _channels_back(_pooled(x, window, strides, padding, reduction), channels_first)
-
-
-_SUM = _Reduction(0, functools.partial(functools.reduce, jnp.add), lambda x: jnp.sum(x, 1))
+    return _channels_back(greatest(x, window, strides, padding), channels_first)
 
 
 def _avg_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
     x = _channels_last(jnp.asarray(x), channels_first)
-    total = _pooled(x, window, strides, padding, _SUM)
+    sums = total(x, window, strides, padding)
     inside = np.ones((1, *x.shape[1:-1], 1), np.float32)
     pads = window_pads(inside.shape[1:-1], window, strides, padding)
     if not any(map(sum, pads)):
         count: Any = int(np.prod(window))
     else:
         count = sum(np.asarray(each) for each in _numpy_windows(inside, window, strides, pads))
-    return _channels_back(total / jnp.asarray(count, x.dtype), channels_first)
+    return _channels_back(sums / jnp.asarray(count, x.dtype), channels_first)
 
 
 def _numpy_windows(x: Any, window: Any, strides: Any, pads: Any) -> list[Any]:
@@ -299,12 +142,12 @@ for _type, _kernel, _reduce in (
 
 def _with_argmax(x: Any, window: Any, strides: Any, padding: Any, dtype: Any, batch: bool) -> Any:
     x = jnp.asarray(x)
-    places = _windows(x, window, strides, padding, least(x.dtype))
+    places = windows(x, window, strides, padding, least(x.dtype))
     numbers = jnp.arange(x[0].size, dtype=np.int32).reshape(1, *x.shape[1:])
     if batch:
         numbers = jnp.arange(x.size, dtype=np.int32).reshape(x.shape)
     numbers = jnp.broadcast_to(numbers, x.shape)
-    where = _windows(numbers, window, strides, padding, -1)
+    where = windows(numbers, window, strides, padding, -1)
     best, at = places[0], where[0]
     for value, number in zip(places[1:], where[1:], strict=True):
         better = value > best

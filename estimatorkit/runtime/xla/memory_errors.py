@@ -1,18 +1,23 @@
 """Errors for want of memory: ours, which name the largest tensors and the batch.
 
-XLA says how many bytes it could not have, not what for.
+XLA says how many bytes it could not have, not what for. Linux gives memory that it does not have,
+and ends the process when it is used: what is large is compared with what is free before.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import jax
 import numpy as np
 
-from estimatorkit.core.dtypes import resource
+from estimatorkit.core.dtypes import DType, resource
 from estimatorkit.core.errors import ResourceExhaustedError
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
@@ -21,6 +26,11 @@ Shapes: TypeAlias = Mapping[Tensor, tuple[int, ...]]
 """The shapes of tensors in a run."""
 
 _MOST_NAMED = 3
+_LARGE = 1 << 30
+"""Bytes that are compared with what is free."""
+_CGROUP = Path("/sys/fs/cgroup")
+_KIB_AVAILABLE = re.compile(r"(?:MemAvailable|SwapFree):\s+(\d+) kB")
+_CACHED = re.compile(r"^inactive_file (\d+)", re.M)
 
 
 ERRORS = (MemoryError, jax.errors.JaxRuntimeError)
@@ -40,6 +50,72 @@ def explained(
     if isinstance(error, MemoryError) or "Out of memory" in str(error):
         return out_of_memory(ops, str(error), shapes())
     return error
+
+
+def check_variables(variables: Iterable[tuple[Operation, DType, Sequence[int]]]) -> None:
+    """Compares what new variables take in the host's memory with what is free.
+
+    Args:
+        variables: the operation, dtype and shape of each.
+
+    Raises:
+        ResourceExhaustedError: they do not fit.
+    """
+    sizes = {op: (math.prod(shape) * dtype.size, shape) for op, dtype, shape in variables}
+    needed = sum(size for size, _ in sizes.values())
+    free = free_memory() if needed > _LARGE else None
+    if free is None or needed <= free:
+        return
+    op = max(sizes, key=lambda op: (sizes[op][0], -len(op.name)))  # no slot of an optimizer
+    size, shape = sizes[op]
+    raise ResourceExhaustedError.explained(
+        f"the variables of the model take {_text(needed)}",
+        expected=f"at most {_text(free)}, the memory that is free",
+        received=f"{len(sizes)} variables; the largest is {op.name} {list(shape)} of {_text(size)}",
+        made_at=op.source,
+        hint="use a smaller model, with fewer buckets or words (hash_bucket_size, "
+        "vocabulary_size) or smaller dimensions, or distribute rows over parameter servers",
+        op=op,
+    )
+
+
+def check_words(path: str, size: int, count: int) -> None:
+    """Compares what the words of a vocabulary take in memory with what is free.
+
+    A word takes its bytes twice, and 300 bytes of objects, of a list and of a table's index.
+
+    Args:
+        path: the file.
+        size: its bytes.
+        count: how many words there are, nearly.
+
+    Raises:
+        ResourceExhaustedError: they do not fit.
+    """
+    needed = 2 * size + 300 * count
+    free = free_memory() if needed > _LARGE else None
+    if free is not None and needed > free:
+        raise ResourceExhaustedError.explained(
+            f"the vocabulary {path!r} takes {_text(needed)}",
+            expected=f"at most {_text(free)}, the memory that is free",
+            received=f"about {count:,} words",
+            hint="keep the most frequent words, or use categorical_column_with_hash_bucket",
+        )
+
+
+def free_memory() -> int | None:
+    """The bytes that this process can have of the machine, or of its container; None if unknown."""
+    try:
+        found = _KIB_AVAILABLE.findall(Path("/proc/meminfo").read_text())
+    except OSError:
+        return None  # not Linux
+    free = sum(map(int, found)) << 10 if found else None
+    with suppress(OSError, ValueError):  # "max": no limit
+        limit, used = (int((_CGROUP / f"memory.{name}").read_text()) for name in ("max", "current"))
+        cached = _CACHED.search((_CGROUP / "memory.stat").read_text())
+        left = limit - used + (int(cached[1]) if cached else 0)
+        free = left if free is None else min(free, left)
+    return free
 
 
 def out_of_memory(

@@ -62,7 +62,7 @@ class InterruptionHook(SessionRunHook):
             self._came = signal.Signals(number)
             again = "press Ctrl-C again" if number == signal.SIGINT else "send it again"
             logger.warning(
-                "%s: saving a checkpoint after this step (%s to exit at once).",
+                "%s: the training ends after this step (%s to exit at once).",
                 self._came.name,
                 again,
             )

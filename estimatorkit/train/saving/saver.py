@@ -303,12 +303,17 @@ class Saver:
             state = session_state(sess)
             tensors = tensors_to_save(sess, items, True)
             self._given[os.path.normpath(path)] = path
+
+            def write_graph() -> None:
+                if write_meta_graph:
+                    self._write_graph(f"{path}.{meta_graph_suffix}", sess.graph)
+
             if write_state:
-                self._manager(directory, latest_filename, name).save(name, tensors, state)
+                rotation = self._manager(directory, latest_filename, name)
+                rotation.save(name, tensors, state, before_state=write_graph)
             else:
                 write_checkpoint(directory, name, tensors, state)
-            if write_meta_graph:
-                self._write_graph(f"{path}.{meta_graph_suffix}", sess.graph)
+                write_graph()
             if os.path.exists(os.path.join(directory, PROJECTOR_CONFIG)):
                 self._write_embeddings(directory)
         return f"file://{path}" if given.startswith("file://") else path

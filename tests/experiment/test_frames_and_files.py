@@ -1,0 +1,115 @@
+"""A DataFrame, with whatever dtypes, and its CSV file give the same features and predictions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from estimatorkit.experiment import examples, inferred, tables
+from estimatorkit.experiment.load import load_experiment
+from estimatorkit.feature_columns import InferredColumns, infer, read_cells
+from estimatorkit.sklearn import SKLinearClassifier
+from tests.experiment.test_messy_tables import ALL, EUROPEAN, Change, clean, text_of
+from tests.sweep import sweep
+
+LABEL = "bought"
+CHANGES: dict[str, Change] = {"clean": {}, "all": ALL, "European": EUROPEAN}
+CONFIG = """
+name: table
+data:
+  {train: {csv: table.csv, delimiter: ;}, holdout: 0.001, label: bought, formats: {bought: word}}
+infer: {without: [note]}
+estimator: {type: DNNClassifier, hidden_units: [4], label_vocabulary: ['no', 'yes']}
+train: {steps: 1}
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["estimatorkit"])
+
+
+def frame_of(name: str) -> pd.DataFrame:
+    """What pandas reads of a file."""
+    Path("table.csv").write_text(text_of(clean(), CHANGES[name], ";"))
+    return pd.read_csv("table.csv", sep=";", keep_default_na=False, na_values=[""])
+
+
+def in_dtypes(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Columns in other dtypes that hold the same values, one of those that fit."""
+    random = np.random.default_rng(seed)
+    made = frame.copy()
+    for key in frame:
+        column = frame[key]
+        fitting: list[Any] = ["object", "category" if key != "town" else "string"]
+        if column.dtype.kind in "iuf":
+            fitting = ["Float64", "string", "object", "float[pyarrow]", "double[pyarrow]"]
+        elif key == "day" and column.str.fullmatch(r"\d{4}-\d\d-\d\d").all():
+            fitting += ["datetime64[ns]", "datetime64[s]", "timestamp[ms][pyarrow]"]
+        made[key] = column.astype(fitting[random.integers(len(fitting))])
+    return made
+
+
+def features(made: InferredColumns, frame: pd.DataFrame) -> dict[str, Any]:
+    return {str(key): column.to_numpy() for key, column in made.prepare(frame).items()}
+
+
+def words(column: Any) -> list[str]:
+    return [each.decode() if isinstance(each, bytes) else str(each) for each in column]
+
+
+def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert found.keys() == expected.keys()
+    for key, column in expected.items():
+        if column.dtype.kind in "OSU":
+            assert words(found[key]) == words(column), key
+        else:
+            np.testing.assert_allclose(found[key], column, rtol=1e-5, err_msg=key)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_frame_has_the_features_of_its_file(name: str) -> None:
+    frame = frame_of(name)
+    Path("table.yaml").write_text(CONFIG)
+    resolved = inferred.resolve(load_experiment("table.yaml"))
+    table = tables.training_table(resolved)
+    read, _ = examples.examples_of(resolved, table, "table.csv")
+    rows = tables.read_file("table.csv", resolved.data.train)["day"].tolist()
+    assert len(set(rows)) == len(rows)
+    frame = frame.iloc[[rows.index(each) for each in table["day"]]]
+    found = features(infer(frame.drop(columns="note"), LABEL), frame)
+    assert found.keys() >= {"amount", "rate", "weight", "active", "town", "day_month"}
+    assert found.keys() <= read.keys()
+    if found["active"].dtype.kind == "i":  # pandas reads true and false as booleans
+        found["active"] = np.where(found["active"] == 1, "true", "false")
+    assert_same(found, {key: read[key] for key in found})
+
+
+@sweep(("name", "seed"), [(name, seed) for name in CHANGES for seed in range(5)], quick=3)
+def test_dtypes_do_not_matter(name: str, seed: int) -> None:
+    frame = frame_of(name).drop(columns="note")
+    other = in_dtypes(frame, seed)
+    assert other.dtypes.tolist() != frame.dtypes.tolist()
+    one, two = infer(frame, LABEL), infer(other, LABEL)
+    expected = features(one, frame)
+    assert_same(features(two, other), expected)
+    assert_same(features(one, other), expected)  # columns of one read the other
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHANGES)
+def test_wrappers_predict_alike(name: str) -> None:
+    frame = frame_of(name).drop(columns="note")
+    labels = read_cells(frame.pop(LABEL), "word").to_numpy(str)
+    model = SKLinearClassifier(epochs=3, random_state=0).fit(frame, labels)
+    expected = model.predict_proba(frame)
+    assert np.ptp(expected[:, 1]) > 0.3
+    np.testing.assert_allclose(model.predict_proba(in_dtypes(frame, 1)), expected, rtol=1e-5)
+    trained = SKLinearClassifier(epochs=3, random_state=0).fit(in_dtypes(frame, 2), labels)
+    np.testing.assert_allclose(trained.predict_proba(frame), expected, rtol=1e-4)
