@@ -12,7 +12,6 @@ import os
 from typing import Any
 
 from estimatorkit.experiment import tables
-from estimatorkit.experiment.estimators import Trees
 from estimatorkit.experiment.schema import Experiment, ExportBest, Selection
 
 FOLDS = "folds"
@@ -42,7 +41,7 @@ def trial(experiment: Experiment) -> Experiment:
     if is_apart(experiment) or experiment.evaluate.folds is not None:
         return experiment
     changed = _changed(experiment, data={"part": {"share": share(experiment)}, "select": None})
-    return _that_keeps_last(changed) if isinstance(experiment.estimator, Trees) else changed
+    return _that_keeps_last(changed) if experiment.estimator.reads_once else changed
 
 
 def of_best_settings(experiment: Experiment) -> Experiment:
@@ -86,7 +85,7 @@ def fold(experiment: Experiment, number: int) -> Experiment:
         tune=None,
         run={"keep_checkpoint_max": 1, "loggers": []},
     )
-    return _that_keeps_last(changed) if isinstance(experiment.estimator, Trees) else changed
+    return _that_keeps_last(changed) if experiment.estimator.reads_once else changed
 
 
 def after_folds(experiment: Experiment, epochs: float | None) -> Experiment:
@@ -103,7 +102,7 @@ def after_folds(experiment: Experiment, epochs: float | None) -> Experiment:
 def chooses(experiment: Experiment) -> bool:
     """Whether the rows of an evaluation that is not apart choose the checkpoint."""
     is_chosen = experiment.selection is not None and not is_apart(experiment)
-    return is_chosen and not isinstance(experiment.estimator, Trees)
+    return is_chosen and not experiment.estimator.reads_once
 
 
 def _that_keeps_last(experiment: Experiment) -> Experiment:

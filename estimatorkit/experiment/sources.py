@@ -364,7 +364,8 @@ class Data(Model):
             "holdout_latest": self.holdout_latest,
         }
         given = [key for key, value in ways.items() if value]
-        if given and self.holdout is None:
+        splits = self.evaluate is None or self.select is not None  # or folds do
+        if given and self.holdout is None and not splits:
             raise wrong(
                 "is given, and no rows are held out",
                 at=(given[0],),

@@ -588,16 +588,21 @@ def _parts(experiment: Experiment, table: Table) -> dict[str, Table]:
 
 def _fold(experiment: Experiment, table: Table, fold: tuple[int, int]) -> tuple[Table, Table]:
     """All rows but those of a fold, and these; each fold has the same share of each class."""
-    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
     number, folds = fold
     data, rows = experiment.data, row_count(table)
-    if rows < folds:
+    if rows < folds + (data.holdout_latest is not None):
         raise DataError.explained(
             f"{source_name(data.train)}: there are fewer rows than folds",
             expected=f"at least {folds}",
             received=f"{rows} rows",
         )
+    if data.holdout_latest is not None:  # each fold is later than what it is trained on
+        order = np.argsort(_times(experiment, table, data.holdout_latest), kind="stable")
+        past = TimeSeriesSplit(folds).split(order)
+        earlier, later = next(itertools.islice(past, number - 1, None))
+        return table.take(order[earlier]), table.take(order[later])
     labels = table.get((data.label or ("",))[0])
     kinds = np.zeros(rows, np.int64)
     if isinstance(experiment.estimator, Classifier) and labels is not None:

@@ -78,6 +78,14 @@ def test_settings_that_contradict() -> None:
         load_experiment("numbers.yaml", ["data.part={fold: [4, 3]}"])
 
 
+def test_folds_of_dated_rows_are_later_than_what_they_measure() -> None:
+    given = ["data.holdout_latest=x"]
+    for number in (1, 2):
+        fit = held_out.fold(load_experiment("numbers.yaml", given), number)
+        trained, held = tables.training_table(fit), tables.evaluation_table(fit)[0]
+        assert max(trained["x"]) < min(held["x"])
+
+
 def test_models_without_a_choice_use_all_rows_of_a_fit() -> None:
     experiment = load_experiment("numbers.yaml", ["train.early_stopping=null", "export=[]"])
     fit = held_out.fold(experiment, 2)

@@ -147,7 +147,7 @@ def test_run_export_predictor_and_evaluation_have_the_same_classes() -> None:
     [
         (["data.select=0.2"], "15% of data.csv"),
         (
-            ["data.holdout=null", "data.holdout_stratified=false", "evaluate.folds=3"],
+            ["data.holdout=null", "evaluate.folds=3"],
             "3 folds (their median)",
         ),
     ],
