@@ -452,10 +452,14 @@ def number(
         limits: how many ranges the column for linear models has, and what missing ones become.
     """
     scaling = _scaling(finite)
-    keywords = () if scaling is None else (("normalizer_fn", scaling),)
-    dense = Call(feature_column.numeric_column, (key,), keywords)
     # Single precision has 7 digits; a time in seconds needs more until its mean is taken away.
     far = scaling is not None and abs(scaling.center) > 1e4 * scaling.scale
+    if not limits.fill_missing and not far:
+        # What takes missing numbers scales them itself, and a tree may split at a number that
+        # another program would scale to its neighbour.
+        scaling = None
+    keywords = () if scaling is None else (("normalizer_fn", scaling),)
+    dense = Call(feature_column.numeric_column, (key,), keywords)
     steps = (*steps, Step("astype", ("float64" if far else "float32",)))
     if limits.fill_missing:
         steps = (*steps, Step("fillna", (_rounded(float(np.median(finite)), 7),)))

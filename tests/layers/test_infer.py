@@ -672,3 +672,11 @@ def test_words_out_of_the_vocabulary_are_noted() -> None:
     unseen = np.mean([each not in set(words[:2000]) for each in words[2000:]])
     assert float(told[1]) / 100 == pytest.approx(unseen, abs=0.03)
     assert "other words" not in infer(pd.DataFrame({"w": ["a", "b"] * 50})).notes["w"]
+
+
+def test_numbers_that_may_be_missing_are_not_scaled_but_for_times() -> None:
+    frame = pd.DataFrame({"age": np.linspace(18, 80, 50), "at": 1.7e9 + 60 * np.arange(50.0)})
+    made = infer(frame, fill_missing=False, buckets=0)
+    assert [each.normalizer_fn is None for each in made] == [True, False]
+    assert "age" in made.notes
+    assert "numeric, as it is" in made.notes["age"]
