@@ -46,25 +46,20 @@ class _Node:
         self.own = self
 
 
-def test_what_is_made_within_is_old_and_still_collected() -> None:
+def test_what_is_made_within_is_young() -> None:
+    """Collections that it causes find it; full ones come as often as without."""
     with uncollected():
         made = _Node()
-    assert _is_old(made)
+    assert not _is_old(made)
     seen = weakref.ref(made)
     del made
     assert seen() is not None
-    gc.collect()
+    gc.collect(0)
     assert seen() is None
 
 
-def test_what_is_off_or_frozen_stays_so() -> None:
+def test_what_is_off_stays_so() -> None:
     gc.disable()
     with uncollected():
         pass
     assert not gc.isenabled()
-    gc.enable()
-    gc.freeze()
-    with uncollected():
-        made = _Node()
-    assert gc.get_freeze_count()
-    assert not _is_old(made)

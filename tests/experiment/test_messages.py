@@ -35,7 +35,7 @@ KEYS = (
 )
 KINDS = (
     "numeric, bucketized, vocabulary, vocabulary_list, vocabulary_file, identity, hash_bucket, "
-    "crossed, weighted, indicator, embedding, shared_embeddings"
+    "hashed_words, crossed, weighted, indicator, embedding, shared_embeddings"
 )
 TRAIN_KEYS = (
     "batch_size, steps, max_steps, epochs, shuffle_buffer, stop_at, early_stopping, class_weights, "
@@ -294,7 +294,7 @@ bad.yaml:7:5: features.0 is a column of ids (hash_bucket), which a network canno
         """\
 bad.yaml:7:16: features.0.indicator is a column of numbers (numeric).
   expected: a column of ids: bucketized, vocabulary, vocabulary_list, vocabulary_file, identity, \
-hash_bucket, crossed, weighted""",
+hash_bucket, hashed_words, crossed, weighted""",
     ),
     "two kinds in one item": (
         ("numeric: SepalLength", "{numeric: A, bucketized: {column: A, boundaries: [1]}}"),
