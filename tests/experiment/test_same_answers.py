@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import sys
+import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimatorkit.experiment import document
+from estimatorkit.experiment import document, predicting, reading, tables
+from estimatorkit.experiment.serving.http_server import ModelServer, ServerOptions
+from estimatorkit.experiment.serving.model_store import ModelStore
 from tests.experiment.commands import succeed
 
 pytestmark = pytest.mark.slow
@@ -91,7 +97,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], list[Any], dict[str, Any]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_run_and_export_predict_alike(
+def test_run_export_and_server_predict_alike(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -118,3 +124,38 @@ def test_run_and_export_predict_alike(
         found.append(pd.read_csv("found.csv")["probability_1"].to_numpy())
     assert np.ptp(found[0]) > 1e-4
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(_served(), found[0], rtol=0, atol=1e-6)
+
+
+def _served() -> Any:
+    """What a server answers for the rows, as JSON."""
+    export = predicting.export_in(Path("runs/model/export/final"))
+    assert export is not None
+    columns = tables.read_source(reading.source_for(export, Path("new.csv")))
+    server = ModelServer([ModelStore(export.parent)], ServerOptions(port=0))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        (store,) = server.stores.values()
+        keys = store.get()[1].signature("predict").inputs
+        rows = [
+            {key: _json(columns[key][row]) for key in keys} for row in range(len(columns["age"]))
+        ]
+        body = json.dumps({"signature_name": "predict", "instances": rows})
+        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as asking:
+            asking.request("POST", f"/v1/models/{store.name}:predict", body)
+            found = json.loads(asking.getresponse().read())
+    finally:
+        server.close()
+        thread.join()
+    return [row["probabilities"][1] for row in found["predictions"]]
+
+
+def _json(value: Any) -> Any:
+    """A cell as JSON: missing numbers are null, lists without their padding."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, np.ndarray):
+        return [_json(each) for each in value.tolist()]
+    number = value.item() if isinstance(value, np.generic) else value
+    return None if number != number else number
