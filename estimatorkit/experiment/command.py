@@ -375,7 +375,14 @@ def predict(
     Example:
       estimatorkit predict runs/people --input new.csv --output predictions.csv
     """
-    from estimatorkit.experiment import examples, inferred, predicting, reading, report, tables
+    from estimatorkit.experiment import (
+        examples,
+        inferred,
+        predicting,
+        reading,
+        report,
+        tables,
+    )
 
     export = predicting.export_in(Path(invocation.config))
     if export is not None:
@@ -545,7 +552,7 @@ def show_metrics(
     """Prints metrics and the threshold; after training, also how the checkpoint was chosen, and a
     baseline's scores.
     """
-    from estimatorkit.experiment import folds, report, tables, thresholds
+    from estimatorkit.experiment import folds, report, row_sets, thresholds
 
     threshold = thresholds.kept(experiment) if trained is None else trained.threshold
     validated = folds.read(experiment.model_dir) if experiment.evaluate.folds else None
@@ -556,20 +563,20 @@ def show_metrics(
     judge = selection.metric if selection else stopping.metric if stopping else None
     for name, values in metrics.items():
         found = "" if trained is None else _chosen_by(experiment, name, trained)
-        click.echo(f"Evaluation on {tables.evaluation_source(experiment, name)}{found}:")
+        click.echo(f"Evaluation on {row_sets.evaluation_source(experiment, name)}{found}:")
         for line in report.metrics_lines(values):
             click.echo(line)
         if trained is not None:
             for line in report.baseline_lines(values, trained.baselines.get(name, {}), judge):
                 click.echo(line)
-        if name == tables.MAIN and threshold is not None:
+        if name == row_sets.MAIN and threshold is not None:
             for line in threshold.lines:
                 click.echo(f"  {line}")
 
 
 def _chosen_by(experiment: Experiment, name: str, trained: Trained) -> str:
     """How the model was chosen that an evaluation is of."""
-    from estimatorkit.experiment import tables
+    from estimatorkit.experiment import row_sets
     from estimatorkit.experiment.estimators import Ensemble
 
     selection, kind = experiment.selection, experiment.estimator
@@ -582,7 +589,7 @@ def _chosen_by(experiment: Experiment, name: str, trained: Trained) -> str:
         if selection.evaluation is None or name == selection.evaluation:
             return f" at the best {selection.metric} ({end})"
         return f", which did not choose the checkpoint ({end})"
-    chose = isinstance(kind, Ensemble) and name == (selection.evaluation or tables.MAIN)
+    chose = isinstance(kind, Ensemble) and name == (selection.evaluation or row_sets.MAIN)
     return " (by these rows, epochs and weights of the members were chosen)" if chose else ""
 
 
@@ -593,9 +600,9 @@ def _predict_samples(experiment: Experiment) -> Path | None:
         The file; None if the examples cannot be written as CSV, or would not be read as the
         training data are.
     """
-    from estimatorkit.experiment import examples, report, runner, tables
+    from estimatorkit.experiment import examples, report, row_sets, runner
 
-    table, origin = tables.evaluation_table(experiment)
+    table, origin = row_sets.evaluation_table(experiment)
     table = table.take(slice(SAMPLES))
     labels = examples.labels_of(experiment, table, origin)
     expected = [None] * SAMPLES if labels is None else examples.label_names(experiment, labels)

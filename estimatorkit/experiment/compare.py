@@ -14,7 +14,7 @@ import numpy as np
 
 from estimatorkit.estimator.evaluation.completion import read_completion, recorded_result
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
-from estimatorkit.experiment import document, folds, report_html, tables
+from estimatorkit.experiment import document, folds, report_html, row_sets
 from estimatorkit.experiment.epochs import SHOWN
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import load_experiment
@@ -73,7 +73,7 @@ class RunRecord:
     @property
     def main(self) -> Mapping[str, float]:
         """The metrics of the main evaluation."""
-        return self.metrics.get(tables.MAIN, {})
+        return self.metrics.get(row_sets.MAIN, {})
 
 
 def runs_in(folders: Iterable[Path]) -> list[RunRecord]:
@@ -110,14 +110,14 @@ def _read(folder: Path, name: str) -> RunRecord:
     if not metrics and curves:
         last = {key: points[-1][1] for key, points in curves.items()}
         step = max(points[-1][0] for points in curves.values())
-        metrics = {tables.MAIN: {**last, "global_step": step}}
+        metrics = {row_sets.MAIN: {**last, "global_step": step}}
     experiment = load_experiment(config) if config.is_file() else None
     validated = folds.read(folder)
     if validated is not None:  # which measures a model that was trained on all rows
         apart = experiment is not None and experiment.data.measures_apart
-        own = metrics.get(tables.MAIN, {}) if not apart else {}
+        own = metrics.get(row_sets.MAIN, {}) if not apart else {}
         steps = {name: own[name] for name in INTEGERS if name in own}
-        metrics[_FOLDS if apart else tables.MAIN] = validated.means | steps
+        metrics[_FOLDS if apart else row_sets.MAIN] = validated.means | steps
     training = read_scalars(folder).get("loss")
     return RunRecord(
         name,
@@ -288,8 +288,8 @@ def _metrics_section(runs: Sequence[RunRecord], by: MetricMonitor, label: str) -
     source = next((run.experiment for run in runs if label in run.metrics), None)
     where = ""
     if source is not None:
-        where = _FOLDS if label == _FOLDS else tables.evaluation_source(source, label)
-    title = "Metrics" if label == tables.MAIN else f"Metrics: {label}"
+        where = _FOLDS if label == _FOLDS else row_sets.evaluation_source(source, label)
+    title = "Metrics" if label == row_sets.MAIN else f"Metrics: {label}"
     caption = f"of {where}" if where else None
     return Section(title, html_table(("metric", *(run.name for run in runs)), rows, caption))
 

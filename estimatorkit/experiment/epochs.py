@@ -14,7 +14,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
     EvaluationHook,
     FinishedEvaluation,
 )
-from estimatorkit.experiment import tables
+from estimatorkit.experiment import row_sets
 from estimatorkit.experiment.report import number
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.premade.member_hook import MemberEpoch, MemberHook
@@ -67,7 +67,7 @@ class EpochLines(EvaluationHook, MemberHook):
 
     def after_evaluation(self, evaluation: FinishedEvaluation) -> None:
         """Reports, unless the evaluation is of another set or no step was trained before."""
-        if evaluation.label != tables.MAIN or not self._losses:
+        if evaluation.label != row_sets.MAIN or not self._losses:
             return
         loss = float(np.concatenate(self._losses).mean())
         self._losses.clear()

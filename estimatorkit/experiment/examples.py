@@ -24,6 +24,7 @@ from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import ESMM, Baseline, Classifier, Regressor, Supervised
 from estimatorkit.experiment.preprocessing import is_filled, preprocessed
+from estimatorkit.experiment.row_sets import training_table
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import (
     Table,
@@ -31,7 +32,6 @@ from estimatorkit.experiment.tables import (
     missing,
     require,
     row_count,
-    training_table,
 )
 
 CLASS_WEIGHT = "class weight"

@@ -23,7 +23,7 @@ import numpy as np
 
 import estimatorkit as ek
 from estimatorkit.core.errors import OpError
-from estimatorkit.experiment import earlier_run, held_out, runner, tables
+from estimatorkit.experiment import earlier_run, held_out, row_sets, runner
 from estimatorkit.experiment.report import INTEGERS, number
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.storage.atomic_files import read_plain, write_durably
@@ -102,7 +102,7 @@ def cross_validate(
         fitted = held_out.fold(experiment, place)
         earlier_run.reconcile(fitted, "replace")
         trained = runner.train(fitted)
-        metrics = trained.metrics[tables.MAIN]
+        metrics = trained.metrics[row_sets.MAIN]
         found.append({name: each for name, each in metrics.items() if name not in INTEGERS})
         epochs.append(trained.epochs)
         by = held_out.selection(experiment).metric
@@ -128,7 +128,7 @@ def train(
     folds = experiment.evaluate.folds
     if folds is None:
         return runner.train(experiment, tell, hooks)
-    rows = tables.training_source(experiment)
+    rows = row_sets.training_source(experiment)
     tell(f"Cross-validation with {folds} folds of {rows}:")
     result = cross_validate(experiment, tell)
     length = "" if result.epochs is None else f", for {result.epochs:.3g} epochs as the folds did"

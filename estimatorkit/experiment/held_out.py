@@ -11,7 +11,7 @@ import math
 import os
 from typing import Any
 
-from estimatorkit.experiment import tables
+from estimatorkit.experiment import row_sets
 from estimatorkit.experiment.schema import Experiment, ExportBest, Selection
 
 FOLDS = "folds"
@@ -28,7 +28,7 @@ def selection(experiment: Experiment) -> Selection:
 
 def is_apart(experiment: Experiment) -> bool:
     """Whether checkpoints are chosen by one of `data.also_evaluate`, as trials then are."""
-    return selection(experiment).evaluation not in (None, tables.SELECT)
+    return selection(experiment).evaluation not in (None, row_sets.SELECT)
 
 
 def share(experiment: Experiment) -> float:

@@ -21,8 +21,9 @@ from estimatorkit.experiment import date_features, document, looking, vocabulari
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import Regressor, Trees
 from estimatorkit.experiment.examples import labels_of, used_columns
+from estimatorkit.experiment.row_sets import training_table
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.experiment.tables import Table, source_name, training_table
+from estimatorkit.experiment.tables import Table, source_name
 from estimatorkit.feature_columns import infer
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.storage.checkpoint import latest_checkpoint

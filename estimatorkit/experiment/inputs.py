@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.experiment import examples, tables
+from estimatorkit.experiment import examples, row_sets, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.preprocessing import preprocessed
+from estimatorkit.experiment.row_sets import MAIN
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.experiment.tables import MAIN, Table
+from estimatorkit.experiment.tables import Table
 
 _CANDIDATES = 1024
 """The batch size in which candidates are embedded."""
@@ -48,7 +49,9 @@ def training(experiment: Experiment) -> Examples:
         DataError: the data does not fit the experiment.
     """
     origin = tables.source_name(experiment.data.train)
-    return _examples(experiment, lambda: tables.training_chunks(experiment), origin, training=True)
+    return _examples(
+        experiment, lambda: row_sets.training_chunks(experiment), origin, training=True
+    )
 
 
 def evaluation(
@@ -57,16 +60,16 @@ def evaluation(
     """The examples of an evaluation.
 
     Args:
-        name: as in `tables.evaluation_chunks`.
+        name: as in `row_sets.evaluation_chunks`.
         class_weights: whether `train.class_weights` count.
 
     Raises:
         DataError: the data does not fit the experiment.
     """
-    origin = tables.evaluation_source(experiment, name)
+    origin = row_sets.evaluation_source(experiment, name)
     return _examples(
         experiment,
-        lambda: tables.evaluation_chunks(experiment, name),
+        lambda: row_sets.evaluation_chunks(experiment, name),
         origin,
         training=class_weights,
     )

@@ -36,6 +36,7 @@ from estimatorkit.experiment import (
     inferred,
     report_plots as plots,
     report_search as searched,
+    row_sets,
     scores,
     tables,
     thresholds,
@@ -222,7 +223,7 @@ def write_experiment_report(
         ValueError: there is no trained model.
     """
     if data is None:
-        table, origin = tables.evaluation_table(experiment)
+        table, origin = row_sets.evaluation_table(experiment)
     else:
         table, origin = (
             tables.read_file(data, experiment.data.as_read(experiment.data.train)),

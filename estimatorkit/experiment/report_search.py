@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimatorkit.estimator.evaluation.completion import read_completion, recorded_result
-from estimatorkit.experiment import document, report_plots as plots, tables
+from estimatorkit.experiment import document, report_plots as plots, row_sets
 from estimatorkit.experiment.report import number
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tuning import trials as searches
@@ -64,15 +64,15 @@ def two_figures(
         metrics: of the model that was trained with the best settings, by evaluation.
     """
     best, metric = search.best(), search.monitor.metric
-    if best is None or best.value is None or metric not in metrics.get(tables.MAIN, {}):
+    if best is None or best.value is None or metric not in metrics.get(row_sets.MAIN, {}):
         return []
-    ranking, test = searches.ranking_rows(experiment), tables.evaluation_source(experiment)
+    ranking, test = searches.ranking_rows(experiment), row_sets.evaluation_source(experiment)
     chose = f"{metric} {number(best.value)} on the selection rows ({ranking}), which chose the"
     if not experiment.data.measures_apart:
         return [f"{chose} settings: too good. data.holdout keeps rows that measure the model."]
     return [
         f"{chose} settings",
-        f"{metric} {number(metrics[tables.MAIN][metric])} on the test rows ({test}), which no"
+        f"{metric} {number(metrics[row_sets.MAIN][metric])} on the test rows ({test}), which no"
         " trial saw: expect this of new rows",
     ]
 

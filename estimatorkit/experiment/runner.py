@@ -25,8 +25,8 @@ from estimatorkit.experiment import (
     inputs,
     predicting,
     reading,
+    row_sets,
     scores,
-    tables,
     thresholds,
 )
 from estimatorkit.experiment.document import suggestion
@@ -34,8 +34,9 @@ from estimatorkit.experiment.epochs import EpochLines
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import dump_experiment
 from estimatorkit.experiment.predicting import Prediction
+from estimatorkit.experiment.row_sets import MAIN
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.experiment.tables import MAIN, Table
+from estimatorkit.experiment.tables import Table
 from estimatorkit.storage.atomic_files import write_durably
 
 Metrics = dict[str, float]
@@ -102,7 +103,7 @@ def train(
     selection = experiment.selection
     selected = (selection and selection.evaluation) or MAIN
     input_fns, baselines = {}, {}
-    for name in tables.evaluation_names(experiment):
+    for name in row_sets.evaluation_names(experiment):
         evaluated = inputs.evaluation(experiment, name)
         input_fns[name] = _evaluation_input(experiment, evaluated)
         if trained.labels is not None and evaluated.labels is not None:
@@ -122,7 +123,7 @@ def train(
             exporters=exporters if name == selected else None,
             throttle_secs=0,
         )
-        for name in tables.evaluation_names(experiment)
+        for name in row_sets.evaluation_names(experiment)
     ]
     end = settings.last_step(rows, _step(estimator))
     if estimator.reads_once:
@@ -204,7 +205,7 @@ def evaluate(experiment: Experiment) -> dict[str, Metrics]:
     experiment = inferred.resolve(experiment)
     input_fns = {
         name: _evaluation_input(experiment, inputs.evaluation(experiment, name))
-        for name in tables.evaluation_names(experiment)
+        for name in row_sets.evaluation_names(experiment)
     }
     estimator = predicting.trained(experiment)
     return {

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.experiment import decisions, examples, held_out, tables
+from estimatorkit.experiment import decisions, examples, held_out, row_sets
 from estimatorkit.experiment.decisions import Quality
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.preprocessing import preprocessed
@@ -89,8 +89,8 @@ def of_model(
     there = kept(experiment)
     if there is not None and there.checkpoint == name:
         return there
-    by = tables.SELECT if experiment.data.select else tables.MAIN
-    rows = tables.evaluation_source(experiment, by)
+    by = row_sets.SELECT if experiment.data.select else row_sets.MAIN
+    rows = row_sets.evaluation_source(experiment, by)
     hits, odds, weights = _predicted(experiment, estimator, checkpoint, by)
     if not isinstance(rule, float) and not weights[hits].sum():
         raise DataError.explained(
@@ -181,9 +181,9 @@ def _predicted(
     weight.
     """
     vocabulary = getattr(experiment.estimator, "label_vocabulary", None) or ("0", "1")
-    origin = tables.evaluation_source(experiment, by)
+    origin = row_sets.evaluation_source(experiment, by)
     parts: list[tuple[Any, Any, Any]] = []
-    for table in tables.evaluation_chunks(experiment, by):
+    for table in row_sets.evaluation_chunks(experiment, by):
         features = preprocessed(experiment, examples.features_of(experiment, table, origin))
         labels = examples.labels_of(experiment, table, origin)
         rows = ek.data.Dataset.from_tensor_slices(features).batch(experiment.predict.batch_size)

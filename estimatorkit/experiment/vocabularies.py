@@ -15,8 +15,9 @@ from estimatorkit.data.list_cells import filler
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.examples import column_of
+from estimatorkit.experiment.row_sets import training_chunks
 from estimatorkit.experiment.schema import FEATURE_LISTS, Experiment
-from estimatorkit.experiment.tables import require, source_name, training_chunks
+from estimatorkit.experiment.tables import require, source_name
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.storage.checkpoint import latest_checkpoint
 

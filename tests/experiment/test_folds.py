@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from estimatorkit.__main__ import cli  # noqa: F401 (adds commands)
-from estimatorkit.experiment import compare, folds, held_out, tables
+from estimatorkit.experiment import compare, folds, held_out, row_sets
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.report_html import write_experiment_report
@@ -39,20 +39,20 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("changes", [[], ["data.holdout=0.25"]])
 def test_each_row_is_in_one_fold(changes: list[str]) -> None:
     experiment = load_experiment("numbers.yaml", changes)
-    all_rows = tables.training_table(experiment)["x"].tolist()
+    all_rows = row_sets.training_table(experiment)["x"].tolist()
     found: list[float] = []
     for number in (1, 2, 3):
         fit = held_out.fold(experiment, number)
         parts = {
-            name: tables.evaluation_table(fit, name)[0]
-            for name in (tables.MAIN, tables.SELECT, tables.TRAINING)
+            name: row_sets.evaluation_table(fit, name)[0]
+            for name in (row_sets.MAIN, row_sets.SELECT, row_sets.TRAINING)
         }
         assert fit.selection is not None
-        assert fit.selection.evaluation == tables.SELECT  # and not the fold
+        assert fit.selection.evaluation == row_sets.SELECT  # and not the fold
         rows = [each for part in parts.values() for each in part["x"].tolist()]
         assert sorted(rows) == sorted(all_rows)
-        found += parts[tables.MAIN]["x"].tolist()
-        counts = Counter(parts[tables.MAIN]["y"].tolist())
+        found += parts[row_sets.MAIN]["x"].tolist()
+        counts = Counter(parts[row_sets.MAIN]["y"].tolist())
         assert abs(counts[1] / counts.total() - 1 / 6) < 0.05  # stratified
     assert sorted(found) == sorted(all_rows)
 
@@ -60,11 +60,11 @@ def test_each_row_is_in_one_fold(changes: list[str]) -> None:
 def test_folds_of_few_rows_and_rare_classes() -> None:
     Path("numbers.csv").write_text("x,y\n1,0\n2,0\n3,0\n4,0\n5,0\n6,1\n")
     experiment = load_experiment("numbers.yaml")
-    held = [tables.evaluation_table(held_out.fold(experiment, number))[0] for number in (1, 2, 3)]
+    held = [row_sets.evaluation_table(held_out.fold(experiment, number))[0] for number in (1, 2, 3)]
     assert [len(each["x"]) for each in held] == [2, 2, 2]
     Path("numbers.csv").write_text("x,y\n1,0\n2,1\n")
     with pytest.raises(DataError, match="fewer rows than folds"):
-        tables.evaluation_table(held_out.fold(experiment, 1))
+        row_sets.evaluation_table(held_out.fold(experiment, 1))
 
 
 def test_settings_that_contradict() -> None:
@@ -82,7 +82,7 @@ def test_folds_of_dated_rows_are_later_than_what_they_measure() -> None:
     given = ["data.holdout_latest=x"]
     for number in (1, 2):
         fit = held_out.fold(load_experiment("numbers.yaml", given), number)
-        trained, held = tables.training_table(fit), tables.evaluation_table(fit)[0]
+        trained, held = row_sets.training_table(fit), row_sets.evaluation_table(fit)[0]
         assert max(trained["x"]) < min(held["x"])
 
 
@@ -90,7 +90,7 @@ def test_models_without_a_choice_use_all_rows_of_a_fit() -> None:
     experiment = load_experiment("numbers.yaml", ["train.early_stopping=null", "export=[]"])
     fit = held_out.fold(experiment, 2)
     assert fit.selection is None
-    assert len(tables.training_table(fit)["x"]) == 80
+    assert len(row_sets.training_table(fit)["x"]) == 80
 
 
 def test_the_model_at_the_end_chooses_no_checkpoint() -> None:

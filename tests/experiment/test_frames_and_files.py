@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimatorkit.experiment import examples, inferred, tables
+from estimatorkit.experiment import examples, inferred, row_sets, tables
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.feature_columns import InferredColumns, infer, read_cells
 from estimatorkit.sklearn import SKLinearClassifier
@@ -81,7 +81,7 @@ def test_a_frame_has_the_features_of_its_file(name: str) -> None:
     frame = frame_of(name)
     Path("table.yaml").write_text(CONFIG)
     resolved = inferred.resolve(load_experiment("table.yaml"))
-    table = tables.training_table(resolved)
+    table = row_sets.training_table(resolved)
     read, _ = examples.examples_of(resolved, table, "table.csv")
     rows = tables.read_file("table.csv", resolved.data.train)["day"].tolist()
     assert len(set(rows)) == len(rows)

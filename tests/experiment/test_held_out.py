@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from estimatorkit.experiment import held_out, tables
+from estimatorkit.experiment import held_out, row_sets
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.schema import Experiment, Selection
 
@@ -34,7 +34,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def rows(experiment: Experiment, name: str) -> set[Any]:
     """The values of x in an evaluation's rows."""
-    table, _ = tables.evaluation_table(experiment, name)
+    table, _ = row_sets.evaluation_table(experiment, name)
     assert len(set(table["x"])) == len(table["x"])
     return set(table["x"].tolist())
 
@@ -42,27 +42,27 @@ def rows(experiment: Experiment, name: str) -> set[Any]:
 def test_trials_do_not_see_test_rows(config: Path) -> None:
     experiment = load_experiment(config)
     trial, final = held_out.trial(experiment), held_out.of_best_settings(experiment)
-    test = rows(experiment, tables.MAIN)
+    test = rows(experiment, row_sets.MAIN)
     assert len(test) == 40
-    assert rows(final, tables.MAIN) == test
-    selecting = rows(trial, tables.MAIN)
-    assert rows(final, tables.SELECT) == selecting
+    assert rows(final, row_sets.MAIN) == test
+    selecting = rows(trial, row_sets.MAIN)
+    assert rows(final, row_sets.SELECT) == selecting
     assert len(selecting) == 32
     for each in (trial, final):
-        assert rows(each, tables.TRAINING) == set(range(200)) - test - selecting
+        assert rows(each, row_sets.TRAINING) == set(range(200)) - test - selecting
     assert final.selection == Selection("auc", "auto", "select")
-    assert tables.evaluation_source(final, tables.SELECT) == "16% of numbers.csv"
-    assert tables.evaluation_source(final) == "20% of numbers.csv"
-    assert tables.evaluation_source(final, tables.TRAINING) == "64% of numbers.csv"
+    assert row_sets.evaluation_source(final, row_sets.SELECT) == "16% of numbers.csv"
+    assert row_sets.evaluation_source(final) == "20% of numbers.csv"
+    assert row_sets.evaluation_source(final, row_sets.TRAINING) == "64% of numbers.csv"
 
 
 def test_rows_of_another_file_measure_at_the_end(config: Path) -> None:
     (config.parent / "test.csv").write_text("x,y\n900,1\n901,0\n")
     experiment = load_experiment(config, ["data.holdout=null", "data.evaluate={csv: test.csv}"])
     trial, final = held_out.trial(experiment), held_out.of_best_settings(experiment)
-    assert rows(final, tables.MAIN) == {900, 901}
-    assert len(rows(trial, tables.MAIN)) == 40
-    assert rows(trial, tables.MAIN) == rows(final, tables.SELECT)
+    assert rows(final, row_sets.MAIN) == {900, 901}
+    assert len(rows(trial, row_sets.MAIN)) == 40
+    assert rows(trial, row_sets.MAIN) == rows(final, row_sets.SELECT)
     other = load_experiment(
         config,
         ["data.also_evaluate={dev: {csv: test.csv}}", "train.early_stopping.evaluation=dev"],
@@ -81,15 +81,15 @@ def test_models_that_choose_no_checkpoint_train_on_all(config: Path, changes: li
     experiment = load_experiment(config, changes)
     final = held_out.of_best_settings(experiment)
     assert final.selection is None
-    assert rows(final, tables.TRAINING) == rows(experiment, tables.TRAINING)
+    assert rows(final, row_sets.TRAINING) == rows(experiment, row_sets.TRAINING)
     assert [each.name for each in final.export] == [each.name for each in experiment.export]
-    assert rows(held_out.trial(experiment), tables.MAIN) < rows(experiment, tables.TRAINING)
+    assert rows(held_out.trial(experiment), row_sets.MAIN) < rows(experiment, row_sets.TRAINING)
 
 
 def test_select_keeps_rows_for_the_choice(config: Path) -> None:
     experiment = load_experiment(config, ["data.select=0.25"])
     assert experiment.selection is not None
-    assert experiment.selection.evaluation == tables.SELECT
-    assert tables.evaluation_names(experiment) == ("eval", "select")
+    assert experiment.selection.evaluation == row_sets.SELECT
+    assert row_sets.evaluation_names(experiment) == ("eval", "select")
     assert len(rows(experiment, "select")) == 40
     assert rows(held_out.trial(experiment), "eval") == rows(experiment, "select")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from estimatorkit.data.datasets.splits import split_latest, split_stratified
-from estimatorkit.experiment import tables
+from estimatorkit.experiment import row_sets, tables
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
 
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def parts(*overrides: str) -> tuple[tables.Table, tables.Table]:
     experiment = load_experiment("config.yaml", overrides)
-    return tables.training_table(experiment), tables.evaluation_table(experiment)[0]
+    return row_sets.training_table(experiment), row_sets.evaluation_table(experiment)[0]
 
 
 def test_stratified_parts_have_the_same_share_of_each_class() -> None:

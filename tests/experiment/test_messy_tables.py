@@ -16,7 +16,7 @@ import pytest
 import estimatorkit as ek
 from estimatorkit.data.cell_looks import look
 from estimatorkit.estimator.serving import rest_json
-from estimatorkit.experiment import examples, inferred, predicting, preprocessing, tables
+from estimatorkit.experiment import examples, inferred, predicting, preprocessing, row_sets, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.schema import Experiment
@@ -172,7 +172,7 @@ def columns_of(text: bytes, *options: str) -> tuple[dict[str, Any], dict[str, An
     experiment = load_experiment("table.yaml", ["data.holdout=0.25"])
     chosen = inferred.settings(experiment)
     resolved = inferred.resolve(experiment)
-    table = tables.training_table(resolved)
+    table = row_sets.training_table(resolved)
     features, labels = examples.examples_of(resolved, table, "table.csv")
     read = {key: features[key] for key in resolved.column_reads}
     return chosen, read, labels
@@ -278,7 +278,7 @@ def test_init_says_what_it_assumes_and_takes_what_it_is_told() -> None:
     for decimal, low in (((), 1.0), (("--decimal", ","), 1000.0)):
         succeed("init", "table.csv", "--label", "y", *options, *decimal)
         experiment = inferred.resolve(load_experiment("table.yaml"))
-        features, _ = examples.examples_of(experiment, tables.training_table(experiment), "")
+        features, _ = examples.examples_of(experiment, row_sets.training_table(experiment), "")
         assert low <= features["x"].min() < 2 * low
 
 

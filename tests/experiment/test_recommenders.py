@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as ek
-from estimatorkit.experiment import predicting, runner, tables
+from estimatorkit.experiment import predicting, row_sets, runner
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.serving.model_store import ModelStore
@@ -85,7 +85,7 @@ def test_sequence_model_learns_predicts_and_serves(kind: str) -> None:
     table = succeed("predict", "runs/behaviours/export/best", "--input", "behaviours.csv")
     assert table.splitlines()[0].split() == ["example", "prediction", "probability"]
     experiment = load_experiment("behaviours.yaml", [f"estimator.type={kind}"])
-    rows, _ = tables.evaluation_table(experiment)
+    rows, _ = row_sets.evaluation_table(experiment)
     expected = runner.predict(experiment, rows, "rows")[0].probabilities["1"]
     export = predicting.export_in(Path("runs/behaviours/export/best"))
     served = ek.load_predictor(str(export))

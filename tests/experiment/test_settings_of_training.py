@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as ek
-from estimatorkit.experiment import build, examples, inputs, runner, tables
+from estimatorkit.experiment import build, examples, inputs, row_sets, runner, tables
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import load_experiment
 
@@ -50,7 +50,7 @@ def test_balanced_classes_improve_recall() -> None:
 
 def test_class_weights_by_name() -> None:
     given = load_experiment("config.yaml", ["train.class_weights={yes: 3}"])
-    table = tables.training_table(given)
+    table = row_sets.training_table(given)
     features, labels = examples.examples_of(given, table, "data", training=True)
     weights = features[examples.CLASS_WEIGHT]
     np.testing.assert_array_equal(weights, np.where(labels == "yes", 3, 1))

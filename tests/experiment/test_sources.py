@@ -13,7 +13,7 @@ import pytest
 from pydantic import TypeAdapter
 
 import estimatorkit as ek
-from estimatorkit.experiment import examples, inferred, tables
+from estimatorkit.experiment import examples, inferred, row_sets, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.sources import FILE_SOURCES, DataSetName, Source
@@ -149,10 +149,10 @@ def test_unchanged_files_are_read_once(tmp_path: Path, monkeypatch: pytest.Monke
         "infer: true\nestimator: {type: LinearRegressor}\ntrain: {epochs: 1}\n"
     )
     experiment = load_experiment(tmp_path / "a.yaml")
-    table = tables.training_table(experiment)
+    table = row_sets.training_table(experiment)
     resolved = inferred.resolve(experiment)
     assert set(examples.features_of(resolved, table, "a.csv")) == {"x"}
-    tables.evaluation_table(experiment)
+    row_sets.evaluation_table(experiment)
     assert len(reads) == 1
     with (tmp_path / "a.csv").open("a") as stream:
         stream.write("20,40\n")
@@ -168,15 +168,15 @@ def test_holdout_and_rows_without_label(tmp_path: Path) -> None:
         "features: [numeric: x]\nestimator: {type: LinearRegressor}\ntrain: {epochs: 1}\n"
     )
     experiment = load_experiment(tmp_path / "a.yaml")
-    train = tables.training_table(experiment)["x"].tolist()
-    kept, name = tables.evaluation_table(experiment)
+    train = row_sets.training_table(experiment)["x"].tolist()
+    kept, name = row_sets.evaluation_table(experiment)
     assert len(train) == 7
     assert sorted([*train, *kept["x"].tolist()]) == list(range(1, 11))
     assert name.startswith("30% of ")
-    again = tables.evaluation_table(experiment)[0]
+    again = row_sets.evaluation_table(experiment)[0]
     np.testing.assert_array_equal(again["x"], kept["x"])
     other = load_experiment(tmp_path / "a.yaml", ["data.holdout_seed=1"])
-    assert sorted(tables.training_table(other)["x"].tolist()) != sorted(train)
+    assert sorted(row_sets.training_table(other)["x"].tolist()) != sorted(train)
 
 
 def test_rows_know_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_missing_label_is_located_after_holdout(
         "train: {epochs: 1}\nestimator: {type: LinearClassifier, label_vocabulary: [a, b]}\n"
     )
     experiment = load_experiment("a.yaml")
-    for table in (tables.training_table(experiment), tables.evaluation_table(experiment)[0]):
+    for table in (row_sets.training_table(experiment), row_sets.evaluation_table(experiment)[0]):
         if b"" in table["y"]:
             with pytest.raises(DataError, match=r"received: nothing in a\.csv:15"):
                 examples.labels_of(experiment, table, "a.csv")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimatorkit.experiment import defaults, document, examples, tables
+from estimatorkit.experiment import defaults, document, examples, row_sets
 from estimatorkit.experiment.load import load_experiment
 from tests.experiment.commands import invoke, succeed
 
@@ -184,7 +184,7 @@ def test_rare_class_is_the_second(classes: tuple[object, object], vocabulary: ob
     succeed("init", "people.csv", "--label", "left")
     experiment = load_experiment("people.yaml")
     assert experiment.estimator.label_vocabulary == vocabulary
-    held_out, _ = tables.evaluation_table(experiment)
+    held_out, _ = row_sets.evaluation_table(experiment)
     counts = Counter(examples.labels_of(experiment, held_out, ""))
     assert counts == {vocabulary[0]: 19, vocabulary[1]: 1}
 
@@ -200,7 +200,7 @@ def test_split_by_time_is_offered_where_there_are_dates() -> None:
         Path("people.yaml").write_text(written)
         experiment = load_experiment("people.yaml")
         assert experiment.data.holdout_latest == "joined"
-        later, origin = tables.evaluation_table(experiment)
+        later, origin = row_sets.evaluation_table(experiment)
         assert origin == "the latest 20% of people.csv"
         np.testing.assert_array_equal(later["age"], table["age"][96:])
 

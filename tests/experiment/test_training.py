@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 import estimatorkit as ek
-from estimatorkit.experiment import build, examples, inferred, preprocessing, runner, tables
+from estimatorkit.experiment import (
+    build,
+    examples,
+    inferred,
+    preprocessing,
+    row_sets,
+    runner,
+    tables,
+)
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
 from tests.experiment.commands import succeed
@@ -242,11 +250,11 @@ def test_training_examples_are_evaluated() -> None:
     given = load_experiment("people.yaml", ["evaluate.training=true", "train.epochs=2"])
     done = runner.train(given)
     assert set(done.metrics) == {"eval", "again", "train"}
-    assert tables.evaluation_source(given, "train") == "train-1.csv and 1 more"
-    table, _ = tables.evaluation_table(given, "train")
+    assert row_sets.evaluation_source(given, "train") == "train-1.csv and 1 more"
+    table, _ = row_sets.evaluation_table(given, "train")
     assert tables.row_count(table) == 100
     held = load_experiment("people.yaml", ["data.evaluate=null", "data.holdout=0.25"])
-    assert tables.evaluation_source(held, "train").startswith("75% of ")
+    assert row_sets.evaluation_source(held, "train").startswith("75% of ")
     with pytest.raises(ConfigurationError, match=r"one 'train', as data.train is"):
         load_experiment("people.yaml", ["data.also_evaluate.train={csv: test.csv}"])
 

@@ -18,7 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
-from estimatorkit.experiment import document, earlier_run, folds, held_out, runner, tables
+from estimatorkit.experiment import document, earlier_run, folds, held_out, row_sets, runner
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import dump_experiment, load_experiment
 from estimatorkit.experiment.schema import Experiment
@@ -193,7 +193,7 @@ def run_trial(
     overrides.append(_override("model_dir", str(folder / name)))
     trial = held_out.trial(load_experiment(folder / EXPERIMENT, overrides))
     apart = held_out.is_apart(experiment)
-    report.label = held_out.selection(experiment).evaluation if apart else tables.MAIN
+    report.label = held_out.selection(experiment).evaluation if apart else row_sets.MAIN
     with FileWriter(trial.model_dir) as writer:
         writer.add_summary(_hyperparameters(settings, name))
     if trial.evaluate.folds is not None:
@@ -216,10 +216,10 @@ def _hyperparameters(settings: Settings, name: str) -> Any:
 def ranking_rows(experiment: Experiment) -> str:
     """The name of the rows that rank trials, for display."""
     if experiment.evaluate.folds is not None:
-        return f"{experiment.evaluate.folds} folds of {tables.training_source(experiment)}"
+        return f"{experiment.evaluate.folds} folds of {row_sets.training_source(experiment)}"
     trial = held_out.trial(experiment)
     apart = held_out.selection(experiment).evaluation if held_out.is_apart(experiment) else None
-    return tables.evaluation_source(trial, apart or tables.MAIN)
+    return row_sets.evaluation_source(trial, apart or row_sets.MAIN)
 
 
 def write_best(folder: Path, search: Search) -> Experiment | None:
