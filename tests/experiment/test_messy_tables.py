@@ -263,7 +263,9 @@ def test_init_says_what_it_assumes_and_takes_what_it_is_told() -> None:
     assert "Assumed of table.csv: ';' is between cells.\n" in output
     assert re.search(r"^  bought: the label: 8 spellings of 2 words", output, re.MULTILINE)
     assert re.search(r"^  amount: numbers such as '.*\u20ac'.* -> numeric", output, re.MULTILINE)
-    assert re.search(r"^  note: .* -> left out: nearly each row has another", output, re.MULTILINE)
+    assert re.search(r"^  note: .* -> hashed words and pairs of words", output, re.MULTILINE)
+    output = succeed("init", "table.csv", "--label", "bought", "--force", "--text", "drop")
+    assert re.search(r"^  note: .* -> left out: ", output, re.MULTILINE)
     assert "To use what is left out, list it under features" in output
     for option in (("--delimiter", "ab"), ("--encoding", "latin-x")):
         assert (
