@@ -336,11 +336,11 @@ def test_save_waits_for_running_save(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """As of a `Supervisor`'s thread: the pointer must not go back to an earlier step."""
     begun, write = threading.Event(), CheckpointRotation.save
 
-    def slow(self: CheckpointRotation, name: str, *args: Any) -> str:
+    def slow(self: CheckpointRotation, name: str, *args: Any, **more: Any) -> str:
         if name == "model-1":
             begun.set()
             time.sleep(0.3)
-        return write(self, name, *args)
+        return write(self, name, *args, **more)
 
     monkeypatch.setattr(CheckpointRotation, "save", slow)
     with tf.Graph().as_default(), tf.Session() as session:
@@ -349,7 +349,7 @@ def test_save_waits_for_running_save(tmp_path: Path, monkeypatch: pytest.MonkeyP
         saver, path = tf.train.Saver(), str(tmp_path / "model")
         first = threading.Thread(target=saver.save, args=(session, path, 1))
         first.start()
-        begun.wait()
+        assert begun.wait(60)
         saver.save(session, path, 2)
         first.join()
         assert tf.train.latest_checkpoint(str(tmp_path)) == f"{path}-2"
