@@ -276,7 +276,9 @@ def __dir__() -> list[str]:
         "Iterable",
         "did_you_mean",
         "explain",
+        "other_form",
         "type_error",
+        "unicodedata",
         "value_error",
     }
     return sorted(name for name in globals() if name[0].isalpha() and name not in hidden)

@@ -236,4 +236,4 @@ def expand(structure: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
     return flatten(structure, expand_composites=True), rebuild
 
 
-__dir__ = listing(__name__, "expand")
+__dir__ = listing(__name__, "expand", "packer")

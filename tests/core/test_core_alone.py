@@ -42,7 +42,7 @@ print(*sorted({name.split(".")[1] for name in others}))
 def test_core_runs_in_a_copy(tmp_path: Path) -> None:
     copy = tmp_path / "estimatorkit"
     shutil.copytree(PACKAGE / "core", copy / "core")
-    for module in ("__init__.py", "lazy.py", "html.py"):
+    for module in ("__init__.py", "garbage.py", "lazy.py", "html.py"):
         text = "" if module == "__init__.py" else (PACKAGE / module).read_text("utf-8")
         (copy / module).write_text(text, "utf-8")
     (copy / "core" / "__init__.py").touch()
@@ -50,4 +50,4 @@ def test_core_runs_in_a_copy(tmp_path: Path) -> None:
         [sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["core", "lazy"]
+    assert done.stdout.split() == ["core", "garbage", "lazy"]

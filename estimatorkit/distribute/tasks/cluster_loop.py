@@ -159,6 +159,7 @@ class ClusterLoop(StepLoop):
         self._shape = StepShape.of(parts)
         self.one_round_trip = self._shape is not None
         self.leases_at: str | None = None
+        self._ahead = 0
         if self._shape is None:
             self._runner = ClusterRunner(parts, state, worker=state.cluster.worker)
             return

@@ -66,7 +66,11 @@ class Signature:
         self.inputs = {key: _described(each) for key, each in entry.inputs.items()}
         self.outputs = {key: _described(each) for key, each in entry.outputs.items()}
         self.feeds = {key: each.tensor for key, each in entry.inputs.items()}
-        self.pads = {key: each.pad for key, each in entry.inputs.items() if each.pad is not None}
+        self.pads = {
+            key: each.pad
+            for key, each in entry.inputs.items()
+            if each.pad is not None and self.inputs[key][1].rank == 2
+        }
         self.fetches = {key: each.tensor for key, each in entry.outputs.items()}
         general = entry.general if isinstance(entry, files.SignatureEntry) else None
         self.general = None if general is None else Signature(name, general)
