@@ -78,7 +78,7 @@ MONITORED = """
         server.target,
         is_chief=index == 0,
         checkpoint_dir=folder,
-        hooks=[tf.train.StopAtStepHook(last)],
+        hooks=[tf.train.StopAtStepHook(last_step=last)],
         save_checkpoint_secs=None,
         save_checkpoint_steps=20,
         max_wait_secs=60,
