@@ -67,9 +67,12 @@ def servers_of_ray(parent: psutil.Process) -> dict[str, psutil.Process]:
     """The processes of Ray's servers that a process has started, by name."""
     found = {}
     for process in parent.children(recursive=True):
-        words = process.cmdline()
-        name = "dashboard" if any(word.endswith("dashboard.py") for word in words) else ""
-        name = name or process.name()
+        try:
+            words = process.cmdline()
+            name = "dashboard" if any(word.endswith("dashboard.py") for word in words) else ""
+            name = name or process.name()
+        except psutil.NoSuchProcess:  # it has ended since, a task that was killed say
+            continue
         if name in ("dashboard", "gcs_server", "raylet"):
             found[name] = process
     return found

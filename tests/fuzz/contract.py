@@ -26,7 +26,7 @@ from estimatorkit.core.errors import OpError
 from tests.fuzz.targets import Target
 
 SECONDS = 5
-MEMORY = 600 << 20  # the largest image has 0.4 GB
+MEMORY = 1 << 30  # the largest image has 0.4 GB; other threads of the process may compile
 
 _PACKAGE = str(Path(estimatorkit.__file__).parent) + os.sep
 _ROOT = str(Path(__file__).parents[2])
