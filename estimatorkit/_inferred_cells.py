@@ -1,4 +1,4 @@
-"""How the text in a table is written, and the step that reads it (private).
+"""The formats of text in a table's cells, and the step that parses them (private).
 
 Text in frames is read as `data.cell_looks` reads cells of CSV files: there is one mechanism.
 """

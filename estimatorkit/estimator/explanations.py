@@ -65,7 +65,7 @@ class Explanation:
 def explained(
     score: Score, rows: Mapping[str, Array], background: Mapping[str, Array], seed: int = 0
 ) -> Explanation:
-    """Explains the values of rows.
+    """Estimates the Shapley values of rows' predictions by permutation sampling.
 
     Args:
         score: computes values; a row's must not depend on the others.

@@ -36,8 +36,8 @@ from estimatorkit.ops.array import array
 Array = NDArray[Any]
 
 STEPS = 64
-"""Parts of a line: of a ReLU network, each contribution is then within a thousandth of the
-largest (ReLU, two layers of 32; against 2,048 parts)."""
+"""Points of the path integral: each contribution is then within a thousandth of the largest (ReLU,
+two layers of 32; against 2,048 points)."""
 
 _MOST_UNEXPLAINED = 0.5
 """The share of a prediction's changes that gradients may miss: of trees, they miss all."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SAMPLES = 3
 
 _ALL = 1000
-"""A limit above the length of any command's summary, which click cuts to 45 characters."""
+"""Longer than any command's summary; by default, click cuts summaries to 45 characters."""
 
 
 class Failure(click.ClickException):

@@ -1,4 +1,4 @@
-"""From which probability on the second of two classes is predicted: the setting, and the choice."""
+"""Decision thresholds of binary classifiers: the setting, and how one is chosen."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def score(experiment: Experiment, metric: str, report: Callable[[float], bool]) 
 
 
 def keep(source: str | Path, target: str | Path) -> None:
-    """Copies the fits of a trial to a model of the same settings, which then has them already."""
+    """Copies the fits of a trial to a model of the same settings, which need not repeat them."""
     fits = Path(source) / held_out.FOLDS
     if fits.is_dir():
         shutil.copytree(fits, Path(target) / held_out.FOLDS, dirs_exist_ok=True)

@@ -37,7 +37,7 @@ def share(experiment: Experiment) -> float:
 
 
 def trial(experiment: Experiment) -> Experiment:
-    """The experiment of a trial: the rows that measure the model at the end do not take part."""
+    """The experiment of a trial, from which the rows of the final evaluation are left out."""
     if is_apart(experiment) or experiment.evaluate.folds is not None:
         return experiment
     changed = _changed(experiment, data={"part": {"share": share(experiment)}, "select": None})

@@ -88,7 +88,7 @@ def png(figure: Figure) -> bytes:
 
 @styled
 def curves(plots: Mapping[str, Series], over: str = "step") -> Figure:
-    """Learning curves: the series of each metric over steps, or what else `over` says."""
+    """Learning curves: the series of each metric; `over` labels the horizontal axis."""
     columns = min(3, len(plots))
     rows = -(-len(plots) // columns)
     figure = new_figure(3.4 * columns if columns > 1 else 6.0, 2.5 * rows)

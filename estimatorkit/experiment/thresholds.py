@@ -68,7 +68,7 @@ class Choice:
 def of_model(
     experiment: Experiment, estimator: Any, checkpoint: str | None = None, *, keep: bool = False
 ) -> Any:
-    """The threshold for a checkpoint: the one in `model_dir`, or chosen now.
+    """The decision threshold of a checkpoint: the one kept in `model_dir`, or a new one.
 
     Args:
         experiment: with its columns listed (`inferred.resolve`).

@@ -214,7 +214,7 @@ def _hyperparameters(settings: Settings, name: str) -> Any:
 
 
 def ranking_rows(experiment: Experiment) -> str:
-    """The name of the rows that rank trials, for display."""
+    """The display name of the rows by which trials are ranked."""
     if experiment.evaluate.folds is not None:
         return f"{experiment.evaluate.folds} folds of {row_sets.training_source(experiment)}"
     trial = held_out.trial(experiment)

@@ -177,7 +177,7 @@ def notes_of_graph(graph: Graph | None = None) -> dict[str, Any]:
 
 
 def remember_tensor(column: FeatureColumn, tensor: Any) -> None:
-    """Notes the tensor of a column that a layer goes on with, `(batch, n)`."""
+    """Records the tensor `(batch, n)` by which a column enters a layer."""
     notes_of_graph().setdefault("tensors", {})[tensor.name] = column, tensor
 
 

@@ -53,7 +53,7 @@ def explained(
 
 
 def check_variables(variables: Iterable[tuple[Operation, DType, Sequence[int]]]) -> None:
-    """Compares what new variables take in the host's memory with what is free.
+    """Checks that new variables fit into the host's free memory.
 
     Args:
         variables: the operation, dtype and shape of each.
