@@ -274,16 +274,21 @@ class GraphFunction:
         return f"<GraphFunction of {len(self.ops)} operations>"
 
 
-def _needed(outputs: Sequence[Tensor]) -> list[Operation]:
-    needed: set[Operation] = set()
-    pending = [tensor.op for tensor in outputs]
+def ancestors(operations: Iterable[Operation]) -> set[Operation]:
+    """The operations on which some depend, by inputs or control edges, and these themselves."""
+    found: set[Operation] = set()
+    pending = list(operations)
     while pending:
         op = pending.pop()
-        if op not in needed:
-            needed.add(op)
+        if op not in found:
+            found.add(op)
             pending.extend(tensor.op for tensor in op.inputs)
             pending.extend(op.control_inputs)
-    ordered = sorted(needed, key=lambda op: op.index)
+    return found
+
+
+def _needed(outputs: Sequence[Tensor]) -> list[Operation]:
+    ordered = sorted(ancestors(tensor.op for tensor in outputs), key=lambda op: op.index)
     return [op for op in ordered if not (never_runs(op) or role_of(op) is Role.PLACEHOLDER)]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from estimatorkit.core.function_graph import ancestors
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.tensor import Operation, as_operation
@@ -43,7 +44,10 @@ def dot_of(graph: Graph, fetches: Any = None, depth: int | None = None) -> str:
             None: all scopes are open.
     """
     ops = graph.get_operations()
-    needed = set(ops) if fetches is None else _ancestors(graph, flatten(fetches))
+    needed = set(ops)
+    if fetches is not None:
+        fetched = map(graph.as_graph_element, flatten(fetches))
+        needed = ancestors(map(as_operation, fetched))
     root = _Scope()
     for op in ops:
         *path, last = op.name.split("/")
@@ -93,18 +97,6 @@ def _readable_depth(graph: Graph) -> int:
     deepest = max((op.name.count("/") for op in ops), default=0)
     depths = range(deepest, 0, -1)
     return next((d for d in depths if len({_node(op, d) for op in ops}) <= MOST_NODES), 0)
-
-
-def _ancestors(graph: Graph, fetches: Sequence[Any]) -> set[Operation]:
-    pending = [as_operation(graph.as_graph_element(each)) for each in fetches]
-    found: set[Operation] = set()
-    while pending:
-        op = pending.pop()
-        if op not in found:
-            found.add(op)
-            pending += [tensor.op for tensor in op.inputs]
-            pending += op.control_inputs
-    return found
 
 
 def _node(op: Operation, depth: int | None) -> str:
