@@ -24,7 +24,7 @@ from estimatorkit.train.saving.saved_model_constants import EXTRA_ASSETS_DIRECTO
 
 FILE = "reader.json"
 
-_KINDS = ("csv", "parquet", "jsonl", "excel", "sqlite")
+_KINDS = ("csv", "parquet", "jsonl", "excel", "sqlite", "duckdb")
 
 
 def keep_background(experiment: Experiment) -> None:
@@ -78,11 +78,9 @@ def source_for(directory: Path, path: Path) -> Any:
     kept = directory / EXTRA_ASSETS_DIRECTORY / FILE
     if kept.is_file():
         return tables.source_of(path, *_read(kept, path))
-    source = tables.source_of(path)
+    source, *_ = sniffing.source_of(path)
     if not isinstance(source, sources.CsvSource):
         return source
-    written, _ = sniffing.settings(path)
-    source = sources.CsvSource.model_validate({"csv": str(path), **written})
     inputs = ek.load_predictor(str(directory)).signature().inputs
     texts = tuple(key for key in inputs if inputs[key][0] is ek.string)
     return source.model_copy(update={"texts": texts})

@@ -102,7 +102,7 @@ def starter(
     """Returns the text of an experiment that learns a column of a file.
 
     Args:
-        path: a CSV, Parquet, JSON lines, Excel or SQLite file.
+        path: a file of a table.
         label: the column to predict.
         config: where the text will be.
         seconds: how long the training may take on two cores; see `defaults.chosen`.
@@ -113,10 +113,7 @@ def starter(
     Raises:
         DataError: the file cannot be read, or has no such column, or it has one value only.
     """
-    source, written, assumed = tables.source_of(path), dict[str, Any](), list[str]()
-    if isinstance(source, sources.CsvSource):
-        written, assumed = sniffing.settings(path, given)
-        source = sources.CsvSource.model_validate({"csv": str(path), **written})
+    source, written, assumed = sniffing.source_of(path, given)
     table = tables.read_source(source)
     label = _label_in(table, label, path)
     seen = looking.looks(source, table, given.decimal)

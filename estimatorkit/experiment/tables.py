@@ -13,6 +13,7 @@ import csv
 import functools
 import glob
 import gzip
+import itertools
 import json
 import lzma
 import os
@@ -281,7 +282,8 @@ def _without_columns(source: sources.CsvSource, name: str, some: Collection[str]
     columns = source.columns or ()
     others = tuple(column for column in columns if column not in some)
     with decompressed(name) as path, open(path, encoding=source.encoding, newline="") as stream:
-        first = next(csv.reader(stream, delimiter=source.delimiter), [])
+        told = itertools.islice(stream, source.skip_rows, None)
+        first = next(csv.reader(told, delimiter=source.delimiter), [])
     fits = len(first) == len(others) < len(columns)
     return source.model_copy(update={"columns": others}) if fits else source
 
@@ -295,6 +297,8 @@ _KINDS = {
     ".db": "sqlite",
     ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
+    ".duckdb": "duckdb",
+    ".ddb": "duckdb",
     ".tfrecord": "tfrecord",
     ".tfrecords": "tfrecord",
 }
@@ -355,6 +359,7 @@ def _csv_chunks(
                 columns=source.columns,
                 dtypes=dtypes,
                 header="infer" if source.header is None else source.header,
+                skip_rows=source.skip_rows,
                 na_values=source.na_values,
                 delimiter=source.delimiter,
                 skip_initial_space=source.skip_initial_space,
