@@ -71,6 +71,8 @@ tune:                       # what estimatorkit tune {config} searches
 
 _STRATIFIED = "  holdout_stratified: true  # the same share of each class\n"
 
+_SELECT = "  select: {share:<18}# the share of the other rows that chooses predict.threshold\n"
+
 _NO_THRESHOLD = """\
 # predict: {{threshold: f1}}  # from which probability on {second} is predicted; unless given, 0.5
 
@@ -84,7 +86,7 @@ _LATEST = """\
 _THRESHOLD = """\
 predict:                    # {found}
   threshold: f1             # it is predicted from the probability on with the best f1 on the rows
-                            # held out; or {{precision: 0.9}}, {{recall: 0.8}}, a number (0.3),
+                            # of data.select; or {{precision: 0.9}}, {{recall: 0.8}}, a number,
                             # {{cost: {{missed: 10, false_alarm: 1}}}}; null: 0.5
 
 """
@@ -163,6 +165,7 @@ def starter(
         found = f"class {' '.join(rare[0].split())} is {rare[1]:.1%} of the rows"
         settings["train"] += f"\n# class_weights: balanced   # {found}: its errors count more"
         predict = _THRESHOLD.format(found=found)
+        split += _SELECT.format(share=holdout)
         tell(
             f"Of {label}, {found}: accuracy says little. Look at auc and average_precision.\n"
             f"  From which probability on it is predicted, f1 decides: see predict in {config},"
