@@ -129,8 +129,8 @@ def explanation_lines(predictions: Columns, table: Columns, first: int = 1) -> l
         added = {name: float(predictions[name][row]) for name in keys}
         order = sorted(keys, key=lambda name: -abs(added[name]))
         total = number(float(baseline) + sum(added.values()))
-        shown = f"{explained_number(predictions, row)} {total} = baseline {number(float(baseline))}, and"
-        lines += ["", f"example {first + row}: {shown}"]
+        shown = f"{explained_number(predictions, row)} {total} = baseline"
+        lines += ["", f"example {first + row}: {shown} {number(float(baseline))}, and"]
         for name in order[:_MOST_CONTRIBUTIONS]:
             key = name.removeprefix(CONTRIBUTION)
             lines.append(f"  {added[name]:+.4f}  {key} = {cell_text(table[key][row])}")

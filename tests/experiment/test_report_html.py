@@ -327,7 +327,7 @@ def test_bars_of_single_rows_are_their_explanations(
 
     def watched(names: Any, values: Any, errors: Any, across: str, title: str = "") -> Any:
         if title:
-            drawn.append(float(across.split()[5].rstrip(":")) + sum(values))
+            drawn.append(float(across.split()[4].rstrip(":")) + sum(values))
         return bars(names, values, errors, across, title)
 
     monkeypatch.setattr(report_plots, "bars", watched)
