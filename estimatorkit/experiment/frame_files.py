@@ -54,7 +54,8 @@ def _json(source: Any, name: str) -> Any:
         rows = [json.loads(line) for line in lines if line.strip()]
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("a line is no object of names and values")
-    return pd.DataFrame(rows)
+    nested = any(isinstance(value, dict) for row in rows for value in row.values())
+    return pd.json_normalize(rows) if nested else pd.DataFrame(rows)
 
 
 def _excel(source: Any, name: str, **options: Any) -> Any:
@@ -63,7 +64,7 @@ def _excel(source: Any, name: str, **options: Any) -> Any:
     try:
         with pd.ExcelFile(name, engine="openpyxl") as book:
             sheet = _chosen(name, "sheet", source.sheet, [str(each) for each in book.sheet_names])
-            return pd.read_excel(
+            frame = pd.read_excel(
                 book,
                 sheet_name=sheet,
                 skiprows=source.skip_rows,
@@ -71,6 +72,7 @@ def _excel(source: Any, name: str, **options: Any) -> Any:
                 na_values=[""],
                 **options,
             )
+        return frame if options else frame.dropna(how="all")
     except ImportError as error:
         raise DataError.explained(
             "reading Excel files needs openpyxl", hint="pip install 'estimatorkit[excel]'."

@@ -37,11 +37,14 @@ def keep_background(experiment: Experiment) -> None:
 def assets_extra(experiment: Experiment) -> dict[str, str]:
     """The further files of an export: writes the settings into `model_dir`.
 
-    Data sets and TFRecord files have none; of a training, there are background rows.
+    TFRecord files have none; of data sets, files have the lists. Of a training, there are
+    background rows.
     """
     background = Path(experiment.model_dir) / BACKGROUND_FILE
     found = {BACKGROUND_FILE: str(background)} if background.is_file() else {}
     source = experiment.data.as_read(experiment.data.train)
+    if isinstance(source, sources.DataSetSource):
+        source = sources.CsvSource(csv=(source.dataset,), lists=source.lists)
     kind = _kind(source)
     if kind is None:
         return found

@@ -122,6 +122,11 @@ def settings(path: Path, given: Given = NOTHING) -> tuple[dict[str, Any], list[s
     if delimiter != ",":
         found["delimiter"] = delimiter
         notes.append(f"{_NAMED.get(delimiter, repr(delimiter))} is between cells")
+    widths = _other_widths(text, skipped, delimiter, len(rows[0]))
+    if widths:
+        found["on_bad_rows"] = "skip"
+        lines_are = "1 line is" if len(widths) == 1 else f"{len(widths)} lines are"
+        notes.append(f"{lines_are} no row of {len(rows[0])} cells, and left out: {widths[0]!r}")
     if _has_spaces(rows):
         found["skip_initial_space"] = True
         notes.append("spaces after it are left out")
@@ -137,6 +142,20 @@ def settings(path: Path, given: Given = NOTHING) -> tuple[dict[str, Any], list[s
         changed = ", ".join(f"{old!r} is {new}" for old, new in pairs if old != new)
         notes.append(f"blank and repeated names of columns are changed: {changed}")
     return found, notes
+
+
+def _other_widths(text: str, skipped: int, delimiter: str, width: int) -> list[str]:
+    """The lines of a table that rule it off or sum it up; none where they are many, or rows.
+
+    These have few cells that are not blank. Rows that lack one or have one too many are errors.
+    """
+    lines = itertools.islice(io.StringIO(text, newline=""), skipped, None)
+    rows = [row for row in csv.reader(lines, delimiter=delimiter) if any(map(str.strip, row))]
+    found = [row for row in rows if len(row) != width]
+    are_rows = any(sum(map(bool, map(str.strip, row))) > 0.5 * width for row in found)
+    if are_rows or len(found) > max(3, (1 - _AGREED) * len(rows)):
+        return []
+    return [delimiter.join(row).strip()[:40] for row in found]
 
 
 def mended(names: Sequence[str]) -> list[str]:

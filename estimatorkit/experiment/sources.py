@@ -138,7 +138,9 @@ class ParquetSource(Model):
 
 
 class JsonSource(Model):
-    """Files of JSON lines, an object of names and values each, also compressed."""
+    """Files of JSON lines, an object of names and values each, also compressed; what is in an inner
+    object is the column outer.inner.
+    """
 
     jsonl: Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
     lists: Lists = {}  # noqa: RUF012

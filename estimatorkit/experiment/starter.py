@@ -245,13 +245,16 @@ def _lines(settings: dict[str, Any]) -> list[str]:
 
 def _check_varies(path: Path, label: str, column: Any) -> None:
     """Raises DataError if there is nothing to tell apart."""
-    values = set(column[~tables.missing(column)].tolist())
+    absent = tables.missing(column)
+    values = set(column[~absent].tolist())
     if len(values) < 2:
+        empty = f"{int(absent.sum()):,} cells are empty: if this is a class, write its name there. "
         raise DataError.explained(
             f"{path}: column {label!r} has {'one value only' if len(values) else 'no values'}",
             expected="two different ones, or more",
             received=", ".join(text(each) for each in values) or None,
-            hint="--label names another column; or add rows with other values.",
+            hint=f"{empty if absent.any() else ''}--label names another column; or add rows with "
+            "other values.",
         )
 
 
