@@ -38,11 +38,7 @@ _RARE = 0.1
 _TEMPLATE = """\
 # Predicts {label} from the other columns of {file}.
 #
-#   estimatorkit run {config}                        train, evaluate, export, predict three examples
-#   estimatorkit tune {config}                       search for better settings
-#   estimatorkit predict runs/{name} --input FILE    predict for another file
-#   estimatorkit report runs/{name}                  curves, errors, importance of columns
-#   estimatorkit serve runs/{name}/export/best       answer requests
+{commands}
 
 name: {name}
 seed: 1                     # the same seed gives the same model; null: another at each run
@@ -181,6 +177,7 @@ def starter(
     return _TEMPLATE.format(
         label=dump(label, flow=True),
         file=path.name,
+        commands=_commands(config, name),
         config=config,
         name=name,
         source=f"{{{', '.join(_lines(described))}}}",
@@ -195,6 +192,22 @@ def starter(
         holdout=holdout,
         **{key: textwrap.indent(text, "  ") for key, text in settings.items()},
     )
+
+
+_COMMANDS = {
+    "run {config}": "train, evaluate, export, predict three examples",
+    "tune {config}": "search for better settings",
+    "predict runs/{name} --input FILE": "predict for another file",
+    "report runs/{name}": "curves, errors, importance of columns, single rows",
+    "serve runs/{name}/export/best": "answer requests",
+}
+
+
+def _commands(config: Path, name: str) -> str:
+    """What may be done with the experiment, as comments."""
+    told = {each.format(config=config, name=name): why for each, why in _COMMANDS.items()}
+    width = max(map(len, told))
+    return "\n".join(f"#   estimatorkit {each:<{width}}  {why}" for each, why in told.items())
 
 
 def _label_in(table: tables.Table, label: str | None, path: Path) -> str:
