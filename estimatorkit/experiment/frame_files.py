@@ -44,7 +44,8 @@ def first_rows(source: sources.ExcelSource, path: str, count: int) -> list[list[
     """The first rows of a sheet as text, also those above its names; '' is an empty cell."""
     given = source.model_copy(update={"skip_rows": 0})
     frame = read(given, path, path, header=None, nrows=count, dtype=str)
-    return frame.fillna("").astype(str).to_numpy().tolist()
+    rows: list[list[str]] = frame.fillna("").astype(str).to_numpy().tolist()
+    return rows
 
 
 def _json(source: Any, name: str) -> Any:

@@ -45,7 +45,7 @@ def open_frame(
     frame = _read_csv(source, path, rows, texts or ())
     if texts is None:
         found = looks({str(name): frame[name] for name in frame}).values()
-        numbers = [name for name in frame if frame[name].dtype.kind == "f"]
+        numbers = [str(name) for name in frame if frame[name].dtype.kind == "f"]
         if numbers and any(each.format.decimal == "," for each in found):
             frame = _read_csv(source, path, rows, numbers)
     return frame, assumed
@@ -57,7 +57,7 @@ def _read_csv(source: Any, path: str, rows: int | None, texts: Collection[str]) 
     named: dict[str, Any] = {"header": 0 if source.header is not False else None}
     if source.columns:
         named["names"] = list(source.columns)
-    return pd.read_csv(
+    frame: pd.DataFrame = pd.read_csv(
         path,
         sep=source.delimiter,
         encoding=source.encoding,
@@ -70,6 +70,7 @@ def _read_csv(source: Any, path: str, rows: int | None, texts: Collection[str]) 
         low_memory=False,
         **named,
     )
+    return frame
 
 
 __all__ = ["open_frame"]

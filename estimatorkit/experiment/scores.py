@@ -42,7 +42,7 @@ _DECIDED = (
 
 def of_classes(experiment: Experiment) -> tuple[str, ...]:
     """The names of an experiment's metrics that depend on the threshold of its predictions."""
-    kind = experiment.estimator
+    kind: Any = experiment.estimator
     added = (_made(kind, each).name for each in experiment.metrics if _decides(kind, each))
     return (*OF_CLASSES, *added)
 
