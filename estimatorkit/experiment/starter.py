@@ -123,7 +123,6 @@ def starter(
     holdout = _holdout(tables.row_count(table))
     rows = round(tables.row_count(table) * (1 - holdout))
     classes = arguments.get("n_classes", 2) if kind == "Classifier" else 0
-    chosen = defaults.chosen(rows, len(table) - 1, classes, seconds)
     absent = int(tables.missing(labels).sum())
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.name.split(".")[0]).strip("-._") or "model"
     kinds = sources.FILE_SOURCES.items()
@@ -131,20 +130,25 @@ def starter(
     if path.parent.resolve() != config.parent.resolve():
         described = {next(iter(described)): str(path.resolve())}
     described |= written
-    estimator = {"type": f"{chosen.name}{kind}", **arguments}
     data = {"train": described, "holdout": holdout, "label": label, "missing_labels": "skip"}
     data |= {"formats": formats or None, "holdout_stratified": bool(classes)}
-    experiment = Experiment.model_validate(
-        {
-            "name": name,
-            "data": data,
-            "infer": {"text": free_text},
-            "estimator": estimator,
-            "train": {"epochs": 1},
-        },
-        context={"folder": config.parent.resolve()},
-    )
-    inferred_settings, notes = inferred.examined(experiment)
+    texts: int | None = 0
+    while texts is not None:  # known once the columns are examined, for an estimator
+        chosen = defaults.chosen(rows, len(table) - 1, classes, seconds, texts)
+        estimator = {"type": f"{chosen.name}{kind}", **arguments}
+        experiment = Experiment.model_validate(
+            {
+                "name": name,
+                "data": data,
+                "infer": {"text": free_text},
+                "estimator": estimator,
+                "train": {"epochs": 1},
+            },
+            context={"folder": config.parent.resolve()},
+        )
+        inferred_settings, notes = inferred.examined(experiment)
+        count = sum(" -> hashed words" in note for note in notes.values())
+        texts = count if count and not texts else None
     columns = dump(inferred_settings)
     notes = looking.with_looks(notes, seen)
     for line in assumed:
