@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_READ = "tf.feature_columns.read_cells"
+
+
 def read_cells(
     series: pd.Series[Any],
     kind: Literal["number", "date", "boolean", "word", "trimmed"],
@@ -57,7 +60,12 @@ def reading(made: CellFormat) -> Step:
         given.append(("units", made.units))
     if made.day_first:
         given.append(("day_first", True))
-    return Step("tf.feature_columns.read_cells", (), tuple(given))
+    return Step(_READ, (), tuple(given))
+
+
+def reads_cells(steps: Sequence[Step]) -> bool:
+    """Whether a column's cells are read as they are written."""
+    return any(step.path == _READ for step in steps)
 
 
 def looks(columns: Mapping[str, pd.Series[Any]]) -> dict[str, Look]:

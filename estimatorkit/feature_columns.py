@@ -8,13 +8,13 @@ why (`notes`), and Python source that makes the same (`code`), to be pasted and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from estimatorkit._inferred_cells import looks, read_cells
+from estimatorkit._inferred_cells import looks, read_cells, reads_cells
 from estimatorkit._inferred_code import (
     Call,
     RobustScaling,
@@ -126,7 +126,8 @@ class InferredColumns(Sequence[FeatureColumn]):
         """
         import pandas as pd
 
-        frame, source = _open(table, None)
+        texts = {str(each.source) for each in self._features if reads_cells(each.steps)}
+        frame, source = _open(table, None, texts)
         by_name = _by_name(frame, source)
         features: dict[str, Any] = {}
         for feature in self._features:
@@ -219,8 +220,10 @@ def infer(
       words nor dates.
 
     Args:
-        table: a pandas or polars DataFrame, a pyarrow Table, a dict of arrays, or the path of a CSV
-            file with a header, of which the first rows are read.
+        table: a pandas or polars DataFrame, a pyarrow Table, a dict of arrays, or the path of a
+            CSV, Parquet, JSON lines, Excel, SQLite or DuckDB file, of which the first rows are
+            read. How a CSV file is written is found by looking, as `estimatorkit init` does:
+            delimiter, encoding, decimal sign, lines of notes, names (else column_1, column_2, ...).
         label: the name of the label column, which does not become a feature.
         weight: the name of the column of example weights; `prepare` keeps it.
         max_vocabulary: the largest number of distinct words for a vocabulary; more are hashed. 100
@@ -236,14 +239,14 @@ def infer(
         read_text: looks at how text is written. False takes it as it is. True by default.
         text: what becomes of free text: 'hash' (default) counts its words and pairs of words, by
             their hash; with 'embed' the dense column is an embedding; 'drop' leaves it out.
-        sample_rows: the number of rows of a CSV file to read; 10,000 by default.
+        sample_rows: the number of rows of a file to read; 10,000 by default.
 
     Returns:
         The columns, with `notes`, `code` and `prepare`.
 
     Raises:
         ValueError: the table has no rows, no usable column or a repeated name, a named column is
-            missing, or a CSV file has no header.
+            missing, or a file cannot be read.
         TypeError: `table` is not a table.
         NotFoundError: the file does not exist.
     """
@@ -286,14 +289,18 @@ def infer(
 # -- tables
 
 
-def _open(table: Any, rows: int | None) -> tuple[pd.DataFrame, str]:
-    """A table as a DataFrame, and what to call it; of a file `rows` rows, all if None."""
+def _open(
+    table: Any, rows: int | None, texts: Collection[str] | None = None
+) -> tuple[pd.DataFrame, str]:
+    """A table as a DataFrame, and what to call it; of a file `rows` rows, all if None, with some
+    columns as text.
+    """
     import pandas as pd
 
     if isinstance(table, pd.DataFrame):
         return table, f"a DataFrame of {len(table):,} rows"
     if isinstance(table, (str, os.PathLike)):
-        return _read(os.fspath(table), rows)
+        return _read(os.fspath(table), rows, texts)
     if isinstance(table, Mapping) and "data" in table and "feature_names" in table:
         raise type_error(
             "a scikit-learn dataset is not a table",
@@ -315,33 +322,20 @@ def _open(table: Any, rows: int | None) -> tuple[pd.DataFrame, str]:
     raise type_error(
         f"a {kind} is not a table",
         expected="a pandas or polars DataFrame, a pyarrow Table, a dict of arrays, or the "
-        "path of a CSV file",
+        "path of a file",
         received=repr(table)[:100],
         hint="call .collect() on it" if kind == "LazyFrame" else "try pandas.DataFrame(...)",
     )
 
 
-def _read(path: str, rows: int | None) -> tuple[pd.DataFrame, str]:
-    """The first rows of a CSV file."""
-    import pandas as pd
+def _read(path: str, rows: int | None, texts: Collection[str] | None) -> tuple[pd.DataFrame, str]:
+    """The first rows of a file."""
+    from estimatorkit.experiment.opened_frames import open_frame
 
-    name = os.path.basename(path)
-    try:
-        with file_errors("read", path):
-            header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
-            frame = pd.read_csv(path, nrows=None if rows is None else rows + 1)
-    except pd.errors.EmptyDataError as error:
-        raise value_error(f"{path} is empty", expected="a header line and rows of data") from error
-    names = header.iloc[0].tolist()
-    _check_distinct(names, path)
-    numbers = pd.to_numeric(pd.Series(names), errors="coerce").notna()
-    if numbers.mean() > 1 / 3:
-        raise value_error(
-            f"the first line of {path} is not a header",
-            expected="column names",
-            received=", ".join(names)[:100],
-            hint="use infer(pandas.read_csv(path, names=[...]), ...) instead of the path",
-        )
+    with file_errors("read", path):
+        frame, assumed = open_frame(path, None if rows is None else rows + 1, texts)
+    told = f" ({'; '.join(assumed)})" if assumed else ""
+    name = os.path.basename(path) + told
     if rows is None or len(frame) <= rows:
         return frame, f"the {len(frame):,} rows of {name}"
     return frame.iloc[:rows], f"the first {rows:,} rows of {name}"

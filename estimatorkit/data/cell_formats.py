@@ -32,6 +32,9 @@ _SIGNS: Rewrites = (("[\u2212\u2012\u2013]", "-"),)
 _CANONICAL = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)[eE][-+]?\d+"
 _TRUE = "true|t|yes|y|on|1|1[.]0"
 _FALSE = "false|f|no|n|off|0|0[.]0"
+SIDES = ("cr", "dr")
+"""Units behind amounts of bank statements: those of the second are negative."""
+
 _MONTHS = tuple(re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec"))
 
 
@@ -43,7 +46,8 @@ class CellFormat:
         kind: 'number', 'date', 'boolean', 'word', or 'trimmed': a word in any case.
         decimal: the decimal sign of numbers; the other of '.' and ',' may stand between thousands,
             as may spaces, apostrophes and underscores.
-        units: what may stand before or after a number, such as '$' or 'kg', in any case.
+        units: what may stand before or after a number, such as '$' or 'kg', in any case; with 'cr'
+            and 'dr', what is marked with the latter is negative.
         day_first: whether 01/02/2024 is the first of February, not the second of January.
     """
 
@@ -167,7 +171,9 @@ def number_cell(value: float) -> bytes:
 def _bare_number(units: Iterable[str]) -> Rewrites:
     """Takes units, parentheses (of negative numbers) and spaces behind a sign away."""
     found: list[tuple[str, str]] = [(r"^\((.*)\)$", r"-\1"), (r"^([-+]?)\s+", r"\1")]
-    listed = sorted(set(units), key=lambda each: (-len(each), each))
+    if set(SIDES) <= set(units):
+        found += [(r"(?i)\s*cr$", ""), (r"(?i)^([^-].*?)\s*dr$", r"-\1")]
+    listed = sorted(set(units) - set(SIDES), key=lambda each: (-len(each), each))
     if listed:
         some = "|".join(map(re.escape, listed))
         found += [(rf"(?i)^([-+]?)(?:{some})\s*", r"\1"), (rf"(?i)\s*(?:{some})(-?)$", r"\1")]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.data.cell_formats import CellFormat, as_cells
+from estimatorkit.data.cell_formats import SIDES, CellFormat, as_cells
 
 NEARLY_ALL = 0.9
 """Which part of the cells that are not empty must be readable."""
@@ -19,6 +19,14 @@ _MOST_DISTINCT = 10_000
 """So many distinct cells are looked at."""
 
 _SHOWN = 5
+_NOTHING = re.compile(
+    r"[-\u2013\u2014.?*/]+|#?(?:n\s*[./]?\s*[ad]\.?|k\.\s?a\.?|nan|null|nil|none|missing|unknown|"
+    r"unbekannt|inconnu|not (?:available|applicable|known|given)|keine angabe|ohne angabe|tb[acd])",
+    re.IGNORECASE,
+)
+"""Words that mean that there is no value."""
+
+_SIDES = re.compile(r"(?<=[\d.,])\s*(?:cr|dr)$", re.IGNORECASE)
 _SAME_UNITS = (
     ("$", "us$", "usd", "dollar"),
     ("\u20ac", "eur", "euro"),
@@ -98,7 +106,8 @@ def _read(words: Counter[str], made: CellFormat, what: str) -> Look | None:
         (-count, text) for (text, count), none in zip(words.items(), empty, strict=True) if none
     )
     rows, total = -sum(count for count, _ in lost), words.total()
-    if rows > (1 - NEARLY_ALL) * total or rows == total:
+    absent = -sum(count for count, text in lost if _NOTHING.fullmatch(text.strip()))
+    if rows - absent > (1 - NEARLY_ALL) * (total - absent) or rows == total:
         return None
     example = next(text for text, none in zip(words, empty, strict=True) if not none)
     return Look(made, f"{what} such as {example!r}", tuple(text for _, text in lost), rows)
@@ -136,9 +145,12 @@ def unit_key(unit: str) -> str:
 
 
 def _units(words: Counter[str]) -> tuple[str, ...]:
-    """The spellings of the unit that most cells have."""
+    """The spellings of the unit that most cells have, and the sides of an account."""
     totals, spellings = Counter[str](), dict[str, set[str]]()
+    sides: tuple[str, ...] = ()
     for text, count in words.items():
+        if _SIDES.search(text.strip()):
+            text, sides = _SIDES.sub("", text.strip()), SIDES
         found = _WITH_UNIT.fullmatch(text)
         before, after = (found["before"], found["after"]) if found else ("", "")
         is_code = _CODES.fullmatch(before) or re.search(_CURRENCY, before)
@@ -146,8 +158,9 @@ def _units(words: Counter[str]) -> tuple[str, ...]:
             totals[unit_key(unit)] += count
             spellings.setdefault(unit_key(unit), set()).add(unit.strip().lower())
     if not totals:
-        return ()
-    return tuple(sorted(spellings[max(totals, key=lambda each: (totals[each], each))]))
+        return sides
+    most = spellings[max(totals, key=lambda each: (totals[each], each))]
+    return tuple(sorted({*most, *sides}))
 
 
 # -- dates
@@ -187,6 +200,8 @@ def _words(words: Counter[str]) -> Look | None:
     if len(folded) > 0.5 * words.total():
         return None
     told = f"{len(words)} spellings of {len(folded)} words, which differ in"
+    if len(folded) == len(words):
+        return Look(CellFormat("trimmed"), "words with spaces around them")
     if len(folded) == len(trimmed):
         return Look(CellFormat("trimmed"), f"{told} spaces")
     return Look(CellFormat("word"), f"{told} case or spaces")

@@ -93,6 +93,7 @@ def read_csv_chunks(
     columns: Sequence[str] | None = None,
     dtypes: Mapping[str, Any] | None = None,
     header: bool | Literal["infer"] = "infer",
+    skip_rows: int = 0,
     na_values: Collection[str] = ("",),
     delimiter: str = ",",
     skip_initial_space: bool = False,
@@ -136,7 +137,7 @@ def read_csv_chunks(
                         columns,
                         dtypes,
                         header,
-                        0,
+                        skip_rows,
                         na_values,
                         delimiter,
                         skip_initial_space,
@@ -144,7 +145,7 @@ def read_csv_chunks(
                         texts,
                     )
                 )
-                columns, header = list(found[0]), False
+                columns, header, skip_rows = list(found[0]), False, 0
             line += len(LINE_END.findall(text))
 
 

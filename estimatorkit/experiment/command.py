@@ -245,8 +245,8 @@ def init(
     seconds: float,
     text: str,
 ) -> None:
-    """Write a commented experiment that predicts a column of DATA (CSV, Parquet, JSON lines, Excel
-    or SQLite).
+    """Write a commented experiment that predicts a column of DATA (CSV, Parquet, JSON lines, Excel,
+    SQLite or DuckDB).
 
     \b
     Example:
@@ -349,8 +349,8 @@ def evaluate(invocation: Invocation) -> None:
     required=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A file of examples (CSV, Parquet, JSON lines, Excel, SQLite or TFRecord), read as the "
-    "training data are.",
+    help="A file of examples (CSV, Parquet, JSON lines, Excel, SQLite, DuckDB or TFRecord), read "
+    "as the training data are.",
 )
 @click.option(
     "--output",

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import estimatorkit as ek
 
 ISO_DATE = r"\d{4}-\d{2}-\d{2}.*"
@@ -51,16 +53,31 @@ def _days(text: Any) -> Any:
     return _days_of(_year(text), _month(text), _day(text))
 
 
-def _in_year(text: Any) -> Any:
-    """The place in the year, in radians."""
+def _of_year(text: Any) -> Any:
+    """How many days of the year have passed."""
     first = ek.ones_like(_month(text))
-    passed = _days(text) - _days_of(_year(text), first, first)
-    return ek.cast(passed, ek.float32) * (2 * math.pi / 365.25)
+    return _days(text) - _days_of(_year(text), first, first)
 
 
-def _in_day(text: Any) -> Any:
-    """The time of day, in radians."""
-    return ek.cast(60 * _hour(text) + _minute(text), ek.float32) * (2 * math.pi / 1440)
+def _of_day(text: Any) -> Any:
+    """How many minutes of the day have passed."""
+    return 60 * _hour(text) + _minute(text)
+
+
+def _on_circle(
+    of: Callable[[Any], Any], count: int, period: float, wave: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
+    """A sine or cosine of a number of steps, from a table of 6 decimals.
+
+    Computed, those of 9:12 and 14:48 would differ in their last bits, other ones in other programs,
+    and trees would split between them.
+    """
+    table = wave(2 * math.pi / period * np.arange(count)).round(6).astype(np.float32)
+
+    def part(text: Any) -> Any:
+        return ek.gather(ek.constant(table), ek.clip_by_value(of(text), 0, count - 1))
+
+    return _number(part)
 
 
 def _weekday(text: Any) -> Any:
@@ -76,10 +93,10 @@ def _weekend(text: Any) -> Any:
 NUMBERS: dict[str, Callable[[Any], Any]] = {
     "year": _number(_year),
     "days": _number(_days),
-    "season_sin": _number(lambda text: ek.sin(_in_year(text))),
-    "season_cos": _number(lambda text: ek.cos(_in_year(text))),
-    "clock_sin": _number(lambda text: ek.sin(_in_day(text))),
-    "clock_cos": _number(lambda text: ek.cos(_in_day(text))),
+    "season_sin": _on_circle(_of_year, 366, 365.25, np.sin),
+    "season_cos": _on_circle(_of_year, 366, 365.25, np.cos),
+    "clock_sin": _on_circle(_of_day, 1440, 1440, np.sin),
+    "clock_cos": _on_circle(_of_day, 1440, 1440, np.cos),
     "weekend": _number(_weekend),
 }
 """The parts that are numbers, by kind of `derive`."""

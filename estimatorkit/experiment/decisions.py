@@ -27,7 +27,7 @@ class Costs(Model):
 
 
 class Aim(OneKey):
-    """What a threshold is chosen for, on the rows that measure the model."""
+    """What a threshold is chosen for, on rows that neither train nor measure the model."""
 
     example: ClassVar[str] = "{precision: 0.9}"
 

@@ -1,4 +1,4 @@
-"""Files that pandas reads: JSON lines, Excel, SQLite."""
+"""Files that are read as DataFrames: JSON lines, Excel, SQLite, DuckDB."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.sections import Model
 
 
-def read(source: Any, name: str, path: str) -> Any:
+def read(source: Any, name: str, path: str, **options: Any) -> Any:
     """Returns a file of a source as a DataFrame.
 
     Args:
         source: says how it is read.
         name: the file, for messages.
         path: the file, or its decompressed content.
+        options: of `pandas.read_excel`.
 
     Raises:
         DataError: it cannot be read, has no rows, or no such table.
     """
     shown = os.path.relpath(name)
     try:
-        frame = READERS[type(source)](source, path)
+        frame = READERS[type(source)](source, path, **options)
     except (ValueError, OSError, KeyError, zipfile.BadZipFile, sqlite3.Error) as error:
         if isinstance(error, DataError):
             raise
@@ -39,6 +40,14 @@ def read(source: Any, name: str, path: str) -> Any:
     return frame
 
 
+def first_rows(source: sources.ExcelSource, path: str, count: int) -> list[list[str]]:
+    """The first rows of a sheet as text, also those above its names; '' is an empty cell."""
+    given = source.model_copy(update={"skip_rows": 0})
+    frame = read(given, path, path, header=None, nrows=count, dtype=str)
+    rows: list[list[str]] = frame.fillna("").astype(str).to_numpy().tolist()
+    return rows
+
+
 def _json(source: Any, name: str) -> Any:
     import pandas as pd
 
@@ -46,16 +55,25 @@ def _json(source: Any, name: str) -> Any:
         rows = [json.loads(line) for line in lines if line.strip()]
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("a line is no object of names and values")
-    return pd.DataFrame(rows)
+    nested = any(isinstance(value, dict) for row in rows for value in row.values())
+    return pd.json_normalize(rows) if nested else pd.DataFrame(rows)
 
 
-def _excel(source: Any, name: str) -> Any:
+def _excel(source: Any, name: str, **options: Any) -> Any:
     import pandas as pd
 
     try:
         with pd.ExcelFile(name, engine="openpyxl") as book:
             sheet = _chosen(name, "sheet", source.sheet, [str(each) for each in book.sheet_names])
-            return pd.read_excel(book, sheet_name=sheet, keep_default_na=False, na_values=[""])
+            frame = pd.read_excel(
+                book,
+                sheet_name=sheet,
+                skiprows=source.skip_rows,
+                keep_default_na=False,
+                na_values=[""],
+                **options,
+            )
+        return frame if options else frame.dropna(how="all")
     except ImportError as error:
         raise DataError.explained(
             "reading Excel files needs openpyxl", hint="pip install 'estimatorkit[excel]'."
@@ -69,8 +87,29 @@ def _sqlite(source: Any, name: str) -> Any:
     path = os.path.abspath(name)
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         names = [each for (each,) in connection.execute(listed)]
-        table = _chosen(name, "table", source.table, names).replace('"', '""')
+        table = _quoted(name, source, names)
         return pd.read_sql_query(f'SELECT * FROM "{table}"', connection)  # noqa: S608 (quoted)
+
+
+def _duckdb(source: Any, name: str) -> Any:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise DataError.explained(
+            "reading DuckDB databases needs duckdb", hint="pip install 'estimatorkit[duckdb]'."
+        ) from error
+    listed = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
+    try:
+        with duckdb.connect(name, read_only=True) as connection:
+            names = [each for (each,) in connection.execute(listed).fetchall()]
+            return connection.table(f'"{_quoted(name, source, names)}"').df()
+    except duckdb.Error as error:
+        raise ValueError(str(error).partition("\n")[0]) from error
+
+
+def _quoted(file: str, source: Any, names: list[str]) -> str:
+    """The table of a source, for use between quotes."""
+    return _chosen(file, "table", source.table, names).replace('"', '""')
 
 
 def _chosen(file: str, kind: str, given: str | None, names: list[str]) -> str:
@@ -86,10 +125,11 @@ def _chosen(file: str, kind: str, given: str | None, names: list[str]) -> str:
     )
 
 
-READERS: dict[type[Model], Callable[[Any, str], Any]] = {
+READERS: dict[type[Model], Callable[..., Any]] = {
     sources.JsonSource: _json,
     sources.ExcelSource: _excel,
     sources.SqliteSource: _sqlite,
+    sources.DuckdbSource: _duckdb,
 }
 
-__all__ = ["READERS", "read"]
+__all__ = ["READERS", "first_rows", "read"]

@@ -24,7 +24,7 @@ from estimatorkit.train.saving.saved_model_constants import EXTRA_ASSETS_DIRECTO
 
 FILE = "reader.json"
 
-_KINDS = ("csv", "parquet", "jsonl", "excel", "sqlite")
+_KINDS = ("csv", "parquet", "jsonl", "excel", "sqlite", "duckdb")
 
 
 def keep_background(experiment: Experiment) -> None:
@@ -37,11 +37,14 @@ def keep_background(experiment: Experiment) -> None:
 def assets_extra(experiment: Experiment) -> dict[str, str]:
     """The further files of an export: writes the settings into `model_dir`.
 
-    Data sets and TFRecord files have none; of a training, there are background rows.
+    TFRecord files have none; of data sets, files have the lists. Of a training, there are
+    background rows.
     """
     background = Path(experiment.model_dir) / BACKGROUND_FILE
     found = {BACKGROUND_FILE: str(background)} if background.is_file() else {}
     source = experiment.data.as_read(experiment.data.train)
+    if isinstance(source, sources.DataSetSource):
+        source = sources.CsvSource(csv=(source.dataset,), lists=source.lists)
     kind = _kind(source)
     if kind is None:
         return found
@@ -78,11 +81,9 @@ def source_for(directory: Path, path: Path) -> Any:
     kept = directory / EXTRA_ASSETS_DIRECTORY / FILE
     if kept.is_file():
         return tables.source_of(path, *_read(kept, path))
-    source = tables.source_of(path)
+    source, *_ = sniffing.source_of(path)
     if not isinstance(source, sources.CsvSource):
         return source
-    written, _ = sniffing.settings(path)
-    source = sources.CsvSource.model_validate({"csv": str(path), **written})
     inputs = ek.load_predictor(str(directory)).signature().inputs
     texts = tuple(key for key in inputs if inputs[key][0] is ek.string)
     return source.model_copy(update={"texts": texts})

@@ -129,20 +129,24 @@ def explanation_lines(predictions: Columns, table: Columns, first: int = 1) -> l
         added = {name: float(predictions[name][row]) for name in keys}
         order = sorted(keys, key=lambda name: -abs(added[name]))
         total = number(float(baseline) + sum(added.values()))
-        shown = f"{_explained(predictions, row)} {total} = baseline {number(float(baseline))}, and"
-        lines += ["", f"example {first + row}: {shown}"]
+        shown = f"{explained_number(predictions, row)} {total} = baseline"
+        lines += ["", f"example {first + row}: {shown} {number(float(baseline))}, and"]
         for name in order[:_MOST_CONTRIBUTIONS]:
             key = name.removeprefix(CONTRIBUTION)
-            cell = table[key][row]
-            value = f"{cell:g}" if isinstance(cell, np.number) else _cell(key, cell)
-            lines.append(f"  {added[name]:+.4f}  {key} = {value}")
+            lines.append(f"  {added[name]:+.4f}  {key} = {cell_text(table[key][row])}")
         rest = order[_MOST_CONTRIBUTIONS:]
         if rest:
             lines.append(f"  {sum(added[name] for name in rest):+.4f}  {len(rest)} more columns")
     return lines
 
 
-def _explained(predictions: Columns, row: int) -> str:
+def cell_text(cell: Any) -> str:
+    """A cell of the data, for display."""
+    found = f"{cell:g}" if isinstance(cell, np.number) else _cell("", cell)
+    return "(missing)" if found in ("", "nan") else found
+
+
+def explained_number(predictions: Columns, row: int) -> str:
     """The number that is explained."""
     classes = [name for name in predictions if name.startswith("probability_")]
     if len(classes) == 2:

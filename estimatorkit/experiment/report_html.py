@@ -35,6 +35,7 @@ from estimatorkit.experiment import (
     held_out,
     inferred,
     report_plots as plots,
+    report_rows,
     report_search as searched,
     row_sets,
     scores,
@@ -108,6 +109,12 @@ pre {{ background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: .8rem; 
 """
 
 
+_ROWS = (
+    '<p class="note">What each column adds to the prediction (Shapley values by permutation '
+    "sampling, from the mean prediction of 32 training rows); orange bars take away.</p>"
+)
+
+
 @dataclass(frozen=True)
 class Section:
     """A section of the report.
@@ -139,6 +146,7 @@ def write_report(
     seed: int = 0,
     notes: Sequence[str] = (),
     dated: Collection[str] = (),
+    rows: Iterable[tuple[Figure, str]] = (),
 ) -> ReportFile:
     """Writes an HTML report on a trained model. Not in TensorFlow.
 
@@ -154,6 +162,7 @@ def write_report(
         seed: the seed of the permutations.
         notes: lines to be shown below the metrics.
         dated: features that are parts of dates, whose -1 means that there is none.
+        rows: figures on single rows and their captions, shown after the evaluation.
 
     Returns:
         The path, which notebooks show as the report itself.
@@ -178,6 +187,9 @@ def write_report(
         sections += _evaluation_sections(estimator, input_fn, class_names, importance, seed, dated)
         told = "".join(f'<p class="note">{escape(each)}</p>' for each in notes)
         sections[0] = replace(sections[0], content=sections[0].content + told)
+        pictures = [picture(figure, text) for figure, text in rows]
+        if pictures:
+            sections.append(Section("Single rows", _ROWS + "\n".join(pictures)))
     members = [
         _curve_section(str(folder), f"Learning curves: {folder.name}")
         for folder in sorted(Path(model_dir).glob("members/*/"))  # of an ensemble
@@ -247,6 +259,7 @@ def write_experiment_report(
         class_names=examples.class_names(experiment),
         notes=notes,
         dated=ids,
+        rows=report_rows.explained_rows(experiment, table.take(slice(MAX_ROWS)), origin),
     )
 
 

@@ -305,7 +305,11 @@ def _few_numbers() -> Any:
 
 @styled
 def bars(
-    names: Sequence[str], values: Sequence[float], errors: Sequence[float] | None, across: str
+    names: Sequence[str],
+    values: Sequence[float],
+    errors: Sequence[float] | None,
+    across: str,
+    title: str = "",
 ) -> Figure:
     """Horizontal bars, the first on top; negative ones in another colour."""
     figure = new_figure(8.0, 0.9 + 0.27 * len(names))
@@ -318,4 +322,5 @@ def bars(
     place.set_ylim(len(names) - 0.4, -0.6)
     place.axvline(0, color="0.5", lw=0.8)
     place.set_xlabel(across)
+    place.set_title(title, loc="left")
     return figure

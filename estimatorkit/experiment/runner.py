@@ -146,7 +146,7 @@ def train(
         decided = ek.estimator.with_threshold(estimator, threshold.threshold)
         for name, input_fn in input_fns.items():
             found = scores.unrecorded(decided, input_fn, experiment.evaluate.steps)
-            numbers[name] |= {key: float(found[key]) for key in scores.OF_CLASSES}
+            numbers[name] |= {key: float(found[key]) for key in scores.of_classes(experiment)}
     return Trained(numbers, step, epochs, baselines, threshold)
 
 

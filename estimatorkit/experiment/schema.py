@@ -408,6 +408,17 @@ class Selection:
     evaluation: str | None = None
 
 
+_SHARE_FOR_THRESHOLD = 0.2
+"""The share of the rows that chooses a threshold, where `data.holdout` is not given."""
+
+
+def _at(data: Any, *keys: str) -> Any:
+    """A setting of a document; None where there is none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
 FEATURE_LISTS = ("features", "linear_features", "dnn_features", "user_features", "item_features")
 """The keys of lists of columns."""
 
@@ -480,6 +491,23 @@ class Experiment(Model):
         if isinstance(data, dict) and isinstance(data.get("name"), str):
             return {"model_dir": f"runs/{data['name']}"} | data
         return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rows_that_choose_a_threshold(cls, data: Any) -> Any:
+        """A threshold that is chosen has rows of its own, which neither train nor measure."""
+        if not isinstance(data, dict):
+            return data
+        rule = _at(data, "predict", "threshold")
+        apart = _at(data, "evaluate", "folds"), _at(data, "train", "early_stopping", "evaluation")
+        known = *apart, _at(data, "data", "select")
+        if not isinstance(rule, str | dict) or any(each is not None for each in known):
+            return data
+        given = _at(data, "data")
+        if not isinstance(given, dict):
+            return data
+        share = given.get("holdout") or _SHARE_FOR_THRESHOLD
+        return data | {"data": given | {"select": share}}
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:

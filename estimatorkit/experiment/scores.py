@@ -24,7 +24,34 @@ from estimatorkit.experiment.schema import Experiment, Metric
 from estimatorkit.keras.metric_classes.odds_curves import AreaByOdds
 
 OF_CLASSES = ("accuracy", "precision", "recall")
-"""Metrics of two classes that depend on the threshold."""
+"""Metrics of two classes that depend on the threshold of the predictions."""
+
+_DECIDED = (
+    "BinaryAccuracy",
+    "F1Score",
+    "FBetaScore",
+    "FalseNegatives",
+    "FalsePositives",
+    "Precision",
+    "Recall",
+    "TrueNegatives",
+    "TruePositives",
+)
+"""Configured metrics of two classes that do so, too, unless they have a threshold of their own."""
+
+
+def of_classes(experiment: Experiment) -> tuple[str, ...]:
+    """The names of an experiment's metrics that depend on the threshold of its predictions."""
+    kind: Any = experiment.estimator
+    added = (_made(kind, each).name for each in experiment.metrics if _decides(kind, each))
+    return (*OF_CLASSES, *added)
+
+
+def _decides(kind: Any, metric: Metric) -> bool:
+    """Whether a metric compares the classes that are predicted, not their probabilities."""
+    own = {"threshold", "thresholds", "top_k"} & (metric.model_extra or {}).keys()
+    is_binary = isinstance(kind, Classifier) and kind.n_classes == 2
+    return is_binary and metric.type in _DECIDED and not own
 
 
 def unrecorded(
@@ -63,7 +90,9 @@ def with_metrics(experiment: Experiment, estimator: Any) -> Any:
                 metric = _made(kind, each)
                 expected = ek.argmax(truth, 1) if each.type.startswith("Sparse") else truth
                 more = {} if each.group is None else {"groups": features[GROUP + each.group]}
-                metric.update_state(expected, guesses, sample_weight=weights, **more)
+                decided = _decides(kind, each)
+                given = ek.cast(predictions["class_ids"], guesses.dtype) if decided else guesses
+                metric.update_state(expected, given, sample_weight=weights, **more)
                 found[metric.name + ending] = metric
         return found
 

@@ -1,4 +1,5 @@
-"""How a CSV file is written, found by looking at its beginning: encoding, delimiter, header, names.
+"""How a CSV file or an Excel sheet is written, found by looking at its beginning: encoding,
+delimiter, lines of notes, header, names.
 
 What is found becomes settings of the source (`sources.CsvSource`), so that a run does not look
 again.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import itertools
 import re
 from collections import Counter
@@ -16,10 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.experiment import tables
+from estimatorkit.experiment import frame_files, sources, tables
 
 _BYTES = 1 << 20
 _LINES = 200
+_MOST_NOTES = 40
+_AGREED = 0.9
+"""The share of the lines that have as many cells as the first one of a table."""
+
 _DELIMITERS = ("\t", ";", "|", ",")
 _NUMBER = re.compile(r"[-+(\s]*[$\u20ac\u00a3]?\s*[\d.,]*\d[\d.,]*([eE][-+]?\d+)?\s*[%)\u20ac]?\s*")
 _DATE = re.compile(r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
@@ -47,6 +53,37 @@ NOTHING = Given()
 """No setting is given: all are found by looking."""
 
 
+def source_of(path: Path, given: Given = NOTHING) -> tuple[Any, dict[str, Any], list[str]]:
+    """The source of a file as it is written.
+
+    Args:
+        path: the file of a table.
+        given: what is known of a CSV file.
+
+    Returns:
+        It, its settings beside the file's name, and a line on each assumption.
+
+    Raises:
+        DataError: see `settings`.
+    """
+    source = tables.source_of(path)
+    if isinstance(source, sources.CsvSource):
+        key, (written, assumed) = "csv", settings(path, given)
+    elif isinstance(source, sources.ExcelSource):
+        key, (written, assumed) = "excel", _sheet_settings(source, path)
+    else:
+        return source, {}, []
+    return type(source).model_validate({key: str(path), **written}), written, assumed
+
+
+def _sheet_settings(source: Any, path: Path) -> tuple[dict[str, Any], list[str]]:
+    if not path.is_file():
+        return {}, []
+    cells = frame_files.first_rows(source, str(path), _MOST_NOTES + _LINES)
+    notes = _sparse_rows(cells)
+    return ({"skip_rows": notes}, [_told(notes)]) if notes else ({}, [])
+
+
 def settings(path: Path, given: Given = NOTHING) -> tuple[dict[str, Any], list[str]]:
     """Returns how a file is written.
 
@@ -69,19 +106,27 @@ def settings(path: Path, given: Given = NOTHING) -> tuple[dict[str, Any], list[s
     text = data.decode(encoding, "replace").removeprefix("\ufeff")
     if not whole:
         text = text[: text.rfind("\n") + 1]
-    lines = text.splitlines(keepends=True)[:_LINES]
-    delimiter = given.delimiter or _delimiter(lines)
-    rows = _rows(lines, delimiter)
+    lines = list(itertools.islice(io.StringIO(text, newline=""), _LINES))
+    skipped, delimiter = _beginning(lines, given)
+    rows = _rows(lines[skipped:], delimiter)
     if not rows:
         return {}, []
     found: dict[str, Any] = {}
     notes = []
+    if skipped:
+        found["skip_rows"] = skipped
+        notes.append(_told(skipped))
     if encoding.lower() not in ("utf-8", "utf8", "utf-8-sig"):
         found["encoding"] = encoding
         notes.append(f"the encoding is {encoding}")
     if delimiter != ",":
         found["delimiter"] = delimiter
         notes.append(f"{_NAMED.get(delimiter, repr(delimiter))} is between cells")
+    widths = _other_widths(text, skipped, delimiter, len(rows[0]))
+    if widths:
+        found["on_bad_rows"] = "skip"
+        lines_are = "1 line is" if len(widths) == 1 else f"{len(widths)} lines are"
+        notes.append(f"{lines_are} no row of {len(rows[0])} cells, and left out: {widths[0]!r}")
     if _has_spaces(rows):
         found["skip_initial_space"] = True
         notes.append("spaces after it are left out")
@@ -97,6 +142,20 @@ def settings(path: Path, given: Given = NOTHING) -> tuple[dict[str, Any], list[s
         changed = ", ".join(f"{old!r} is {new}" for old, new in pairs if old != new)
         notes.append(f"blank and repeated names of columns are changed: {changed}")
     return found, notes
+
+
+def _other_widths(text: str, skipped: int, delimiter: str, width: int) -> list[str]:
+    """The lines of a table that rule it off or sum it up; none where they are many, or rows.
+
+    These have few cells that are not blank. Rows that lack one or have one too many are errors.
+    """
+    lines = itertools.islice(io.StringIO(text, newline=""), skipped, None)
+    rows = [row for row in csv.reader(lines, delimiter=delimiter) if any(map(str.strip, row))]
+    found = [row for row in rows if len(row) != width]
+    are_rows = any(sum(map(bool, map(str.strip, row))) > 0.5 * width for row in found)
+    if are_rows or len(found) > max(3, (1 - _AGREED) * len(rows)):
+        return []
+    return [delimiter.join(row).strip()[:40] for row in found]
 
 
 def mended(names: Sequence[str]) -> list[str]:
@@ -132,17 +191,70 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
         return []
 
 
-def _delimiter(lines: Sequence[str]) -> str:
-    """The one that gives the lines the most nearly the width of the first."""
-    best, agreed = ",", 0.0
-    for each in _DELIMITERS:
+def _told(skipped: int) -> str:
+    which = "the first line is a note" if skipped == 1 else f"the first {skipped} lines are notes"
+    return f"{which}, and names of columns are in line {skipped + 1}"
+
+
+def _beginning(lines: Sequence[str], given: Given) -> tuple[int, str]:
+    """How many lines of notes there are before that of the names, and the delimiter.
+
+    What is not followed by names is no note, but a row.
+    """
+    delimiter, _ = _delimiter(lines, given.delimiter)
+    if given.header is False:
+        return 0, delimiter
+    for start in range(min(len(lines) - 1, _MOST_NOTES)):
+        mark, share = _delimiter(lines[start:], given.delimiter)
+        if share >= _AGREED:
+            rows = _rows(lines[start:], mark)
+            sparse = _sparse_rows(rows)
+            if start and not sparse and not _is_header(rows):
+                break
+            ends = [0, *_ends(lines[start:], mark)]
+            return start + ends[sparse], mark
+    return 0, delimiter
+
+
+def _sparse_rows(rows: Sequence[Sequence[str]]) -> int:
+    """How many rows of a table are titles and merged cells above the names of its columns."""
+    width = max(map(len, rows), default=0)
+    filled = [sum(bool(cell.strip()) for cell in row) for row in rows[:_MOST_NOTES]]
+    count = next((place for place, each in enumerate(filled) if each > 0.5 * width), 0)
+    rest = rows[count:]
+    if not count or width < 3 or not _is_header(rest):
+        return 0
+    are_titles = max(filled[:count]) <= 1
+    return count if are_titles or _has_numbers_below(rest) else 0
+
+
+def _has_numbers_below(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether there is a column of numbers below a name."""
+    for place, cell in enumerate(rows[0]):
+        below = [row[place].strip() for row in rows[1:] if place < len(row)]
+        filled = [each for each in below if each]
+        if filled and not _is_number(cell) and all(map(_is_number, filled)):
+            return True
+    return False
+
+
+def _delimiter(lines: Sequence[str], given: str | None) -> tuple[str, float]:
+    """The one that gives the lines the most nearly the width of the first, and how nearly."""
+    best, agreed = given or ",", 0.0
+    for each in (given,) if given else _DELIMITERS:
         rows = _rows(lines, each)
         if not rows or len(rows[0]) == 1:
             continue
         share = Counter(len(row) == len(rows[0]) for row in rows)[True] / len(rows)
         if share > agreed + 0.02:
             best, agreed = each, share
-    return best
+    return best, agreed
+
+
+def _ends(lines: Sequence[str], delimiter: str) -> list[int]:
+    """After how many lines each row that is not blank ends."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    return [reader.line_num for row in reader if row]
 
 
 def _has_spaces(rows: Sequence[Sequence[str]]) -> bool:

@@ -30,6 +30,7 @@ from estimatorkit.experiment.sections import (
 )
 
 _Rows = Annotated[Count | None, Field(description="the first rows only; null: all")]
+_Notes = Annotated[Whole, Field(description="lines of notes before that of the columns' names")]
 _Value = Annotated[
     Annotated[str, Tag("text")] | Annotated[Number, Tag("number")],
     Discriminator(lambda value: "text" if isinstance(value, str) else "number"),
@@ -94,6 +95,7 @@ class CsvSource(Model):
         bool | None,
         Field(strict=True, description="is the first line no data? null: yes without columns"),
     ] = None
+    skip_rows: _Notes = 0
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
     encoding: Annotated[Text, Field(description="such as latin-1 or utf-16")] = "utf-8"
     dtypes: Annotated[
@@ -136,7 +138,9 @@ class ParquetSource(Model):
 
 
 class JsonSource(Model):
-    """Files of JSON lines, an object of names and values each, also compressed."""
+    """Files of JSON lines, an object of names and values each, also compressed; what is in an inner
+    object is the column outer.inner.
+    """
 
     jsonl: Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
     lists: Lists = {}  # noqa: RUF012
@@ -144,10 +148,11 @@ class JsonSource(Model):
 
 
 class ExcelSource(Model):
-    """Excel files (needs openpyxl, the extra `excel`), whose first line holds names."""
+    """Excel files (needs openpyxl, the extra `excel`), with a line of names."""
 
     excel: Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
     sheet: Annotated[Text | None, Field(description="null: the first one")] = None
+    skip_rows: _Notes = 0
     lists: Lists = {}  # noqa: RUF012
     rows: _Rows = None
 
@@ -156,6 +161,17 @@ class SqliteSource(Model):
     """A table or a view of SQLite databases."""
 
     sqlite: Annotated[
+        FileNames, Field(description="files; relative to the folder of the YAML file")
+    ]
+    table: Annotated[Text | None, Field(description="null: the only one")] = None
+    lists: Lists = {}  # noqa: RUF012
+    rows: _Rows = None
+
+
+class DuckdbSource(Model):
+    """A table or a view of DuckDB databases (needs duckdb, the extra `duckdb`)."""
+
+    duckdb: Annotated[
         FileNames, Field(description="files; relative to the folder of the YAML file")
     ]
     table: Annotated[Text | None, Field(description="null: the only one")] = None
@@ -243,6 +259,7 @@ FILE_SOURCES: dict[str, type[Model]] = {
     "jsonl": JsonSource,
     "excel": ExcelSource,
     "sqlite": SqliteSource,
+    "duckdb": DuckdbSource,
     "tfrecord": TFRecordSource,
     "dataset": DataSetSource,
 }
@@ -264,6 +281,7 @@ Source = Annotated[
     | Annotated[JsonSource, Tag("JsonSource")]
     | Annotated[ExcelSource, Tag("ExcelSource")]
     | Annotated[SqliteSource, Tag("SqliteSource")]
+    | Annotated[DuckdbSource, Tag("DuckdbSource")]
     | Annotated[TFRecordSource, Tag("TFRecordSource")]
     | Annotated[DataSetSource, Tag("DataSetSource")],
     Discriminator(_kind),

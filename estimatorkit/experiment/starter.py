@@ -38,11 +38,7 @@ _RARE = 0.1
 _TEMPLATE = """\
 # Predicts {label} from the other columns of {file}.
 #
-#   estimatorkit run {config}                        train, evaluate, export, predict three examples
-#   estimatorkit tune {config}                       search for better settings
-#   estimatorkit predict runs/{name} --input FILE    predict for another file
-#   estimatorkit report runs/{name}                  curves, errors, importance of columns
-#   estimatorkit serve runs/{name}/export/best       answer requests
+{commands}
 
 name: {name}
 seed: 1                     # the same seed gives the same model; null: another at each run
@@ -71,6 +67,8 @@ tune:                       # what estimatorkit tune {config} searches
 
 _STRATIFIED = "  holdout_stratified: true  # the same share of each class\n"
 
+_SELECT = "  select: {share:<18}# the share of the other rows that chooses predict.threshold\n"
+
 _NO_THRESHOLD = """\
 # predict: {{threshold: f1}}  # from which probability on {second} is predicted; unless given, 0.5
 
@@ -84,7 +82,7 @@ _LATEST = """\
 _THRESHOLD = """\
 predict:                    # {found}
   threshold: f1             # it is predicted from the probability on with the best f1 on the rows
-                            # held out; or {{precision: 0.9}}, {{recall: 0.8}}, a number (0.3),
+                            # of data.select; or {{precision: 0.9}}, {{recall: 0.8}}, a number,
                             # {{cost: {{missed: 10, false_alarm: 1}}}}; null: 0.5
 
 """
@@ -102,7 +100,7 @@ def starter(
     """Returns the text of an experiment that learns a column of a file.
 
     Args:
-        path: a CSV, Parquet, JSON lines, Excel or SQLite file.
+        path: a file of a table.
         label: the column to predict.
         config: where the text will be.
         seconds: how long the training may take on two cores; see `defaults.chosen`.
@@ -113,10 +111,7 @@ def starter(
     Raises:
         DataError: the file cannot be read, or has no such column, or it has one value only.
     """
-    source, written, assumed = tables.source_of(path), dict[str, Any](), list[str]()
-    if isinstance(source, sources.CsvSource):
-        written, assumed = sniffing.settings(path, given)
-        source = sources.CsvSource.model_validate({"csv": str(path), **written})
+    source, written, assumed = sniffing.source_of(path, given)
     table = tables.read_source(source)
     label = _label_in(table, label, path)
     seen = looking.looks(source, table, given.decimal)
@@ -128,7 +123,6 @@ def starter(
     holdout = _holdout(tables.row_count(table))
     rows = round(tables.row_count(table) * (1 - holdout))
     classes = arguments.get("n_classes", 2) if kind == "Classifier" else 0
-    chosen = defaults.chosen(rows, len(table) - 1, classes, seconds)
     absent = int(tables.missing(labels).sum())
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.name.split(".")[0]).strip("-._") or "model"
     kinds = sources.FILE_SOURCES.items()
@@ -136,20 +130,25 @@ def starter(
     if path.parent.resolve() != config.parent.resolve():
         described = {next(iter(described)): str(path.resolve())}
     described |= written
-    estimator = {"type": f"{chosen.name}{kind}", **arguments}
     data = {"train": described, "holdout": holdout, "label": label, "missing_labels": "skip"}
     data |= {"formats": formats or None, "holdout_stratified": bool(classes)}
-    experiment = Experiment.model_validate(
-        {
-            "name": name,
-            "data": data,
-            "infer": {"text": free_text},
-            "estimator": estimator,
-            "train": {"epochs": 1},
-        },
-        context={"folder": config.parent.resolve()},
-    )
-    inferred_settings, notes = inferred.examined(experiment)
+    texts: int | None = 0
+    while texts is not None:  # known once the columns are examined, for an estimator
+        chosen = defaults.chosen(rows, len(table) - 1, classes, seconds, texts)
+        estimator = {"type": f"{chosen.name}{kind}", **arguments}
+        experiment = Experiment.model_validate(
+            {
+                "name": name,
+                "data": data,
+                "infer": {"text": free_text},
+                "estimator": estimator,
+                "train": {"epochs": 1},
+            },
+            context={"folder": config.parent.resolve()},
+        )
+        inferred_settings, notes = inferred.examined(experiment)
+        count = sum(" -> hashed words" in note for note in notes.values())
+        texts = count if count and not texts else None
     columns = dump(inferred_settings)
     notes = looking.with_looks(notes, seen)
     for line in assumed:
@@ -166,6 +165,7 @@ def starter(
         found = f"class {' '.join(rare[0].split())} is {rare[1]:.1%} of the rows"
         settings["train"] += f"\n# class_weights: balanced   # {found}: its errors count more"
         predict = _THRESHOLD.format(found=found)
+        split += _SELECT.format(share=holdout)
         tell(
             f"Of {label}, {found}: accuracy says little. Look at auc and average_precision.\n"
             f"  From which probability on it is predicted, f1 decides: see predict in {config},"
@@ -181,6 +181,7 @@ def starter(
     return _TEMPLATE.format(
         label=dump(label, flow=True),
         file=path.name,
+        commands=_commands(config, name),
         config=config,
         name=name,
         source=f"{{{', '.join(_lines(described))}}}",
@@ -195,6 +196,22 @@ def starter(
         holdout=holdout,
         **{key: textwrap.indent(text, "  ") for key, text in settings.items()},
     )
+
+
+_COMMANDS = {
+    "run {config}": "train, evaluate, export, predict three examples",
+    "tune {config}": "search for better settings",
+    "predict runs/{name} --input FILE": "predict for another file",
+    "report runs/{name}": "curves, errors, importance of columns, single rows",
+    "serve runs/{name}/export/best": "answer requests",
+}
+
+
+def _commands(config: Path, name: str) -> str:
+    """What may be done with the experiment, as comments."""
+    told = {each.format(config=config, name=name): why for each, why in _COMMANDS.items()}
+    width = max(map(len, told))
+    return "\n".join(f"#   estimatorkit {each:<{width}}  {why}" for each, why in told.items())
 
 
 def _label_in(table: tables.Table, label: str | None, path: Path) -> str:
@@ -245,13 +262,16 @@ def _lines(settings: dict[str, Any]) -> list[str]:
 
 def _check_varies(path: Path, label: str, column: Any) -> None:
     """Raises DataError if there is nothing to tell apart."""
-    values = set(column[~tables.missing(column)].tolist())
+    absent = tables.missing(column)
+    values = set(column[~absent].tolist())
     if len(values) < 2:
+        empty = f"{int(absent.sum()):,} cells are empty: if this is a class, write its name there. "
         raise DataError.explained(
             f"{path}: column {label!r} has {'one value only' if len(values) else 'no values'}",
             expected="two different ones, or more",
             received=", ".join(text(each) for each in values) or None,
-            hint="--label names another column; or add rows with other values.",
+            hint=f"{empty if absent.any() else ''}--label names another column; or add rows with "
+            "other values.",
         )
 
 

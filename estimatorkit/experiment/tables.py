@@ -13,12 +13,14 @@ import csv
 import functools
 import glob
 import gzip
+import itertools
 import json
 import lzma
 import os
 import re
 import shutil
 import tempfile
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +41,7 @@ from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.formats import parsers
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.sections import Model
+from estimatorkit.logger import logger
 
 
 class Table(dict[str, NDArray[Any]]):
@@ -239,7 +242,8 @@ def source_of(path: str | os.PathLike[str], like: Any = None, without: Collectio
     """The source of a file: its kind by its name, read as another of that kind.
 
     Args:
-        like: a source whose delimiter, names of columns, features and so on apply.
+        like: a source whose delimiter, names of columns, features and so on apply; of one of
+            another kind only the separators of lists.
         without: columns that the file may lack, such as labels.
 
     Raises:
@@ -273,7 +277,12 @@ def source_of(path: str | os.PathLike[str], like: Any = None, without: Collectio
             f"{name}: the features of the records are unknown",
             expected="a model that was trained on TFRecord files",
         )
-    return kind(**{key: (name,)})
+    separated = {
+        column: each
+        for column, each in getattr(like, "lists", {}).items()
+        if each.separator is not None and column not in without
+    }
+    return kind.model_validate({key: (name,), "lists": separated})
 
 
 def _without_columns(source: sources.CsvSource, name: str, some: Collection[str]) -> Any:
@@ -281,7 +290,8 @@ def _without_columns(source: sources.CsvSource, name: str, some: Collection[str]
     columns = source.columns or ()
     others = tuple(column for column in columns if column not in some)
     with decompressed(name) as path, open(path, encoding=source.encoding, newline="") as stream:
-        first = next(csv.reader(stream, delimiter=source.delimiter), [])
+        told = itertools.islice(stream, source.skip_rows, None)
+        first = next(csv.reader(told, delimiter=source.delimiter), [])
     fits = len(first) == len(others) < len(columns)
     return source.model_copy(update={"columns": others}) if fits else source
 
@@ -295,6 +305,8 @@ _KINDS = {
     ".db": "sqlite",
     ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
+    ".duckdb": "duckdb",
+    ".ddb": "duckdb",
     ".tfrecord": "tfrecord",
     ".tfrecords": "tfrecord",
 }
@@ -349,12 +361,13 @@ def _csv_chunks(
     unpacked = chunk_bytes is not None and Path(name).suffix == ".gz"  # as it is read
     with contextlib.nullcontext(name) if unpacked else decompressed(name) as path:
         try:
-            for columns, lines in read_csv_chunks(
+            chunks = read_csv_chunks(
                 path,
                 compression="GZIP" if unpacked else None,
                 columns=source.columns,
                 dtypes=dtypes,
                 header="infer" if source.header is None else source.header,
+                skip_rows=source.skip_rows,
                 na_values=source.na_values,
                 delimiter=source.delimiter,
                 skip_initial_space=source.skip_initial_space,
@@ -362,12 +375,32 @@ def _csv_chunks(
                 encoding=source.encoding,
                 on_bad_rows=source.on_bad_rows,
                 chunk_bytes=chunk_bytes,
-            ):
+            )
+            skips = source.on_bad_rows == "skip"
+            for columns, lines in _with_notes(chunks) if skips else chunks:
                 yield Table(columns, functools.partial(place, lines))
         except (ValueError, InvalidArgumentError, NotFoundError, DataLossError) as error:
             told = re.sub(r"\b(encoding|columns|header)=('[^']*'|True)?", r"\1: \2", str(error))
             told = told.replace(path, name)
             raise DataError(told if name in told else f"{name}: {told}") from error
+
+
+def _with_notes(chunks: Iterator[Any]) -> Iterator[Any]:
+    """The chunks of a file; what is said of rows that are skipped is logged, once."""
+    while True:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = next(chunks, None)
+        for each in caught:
+            _note(str(each.message).splitlines()[0])
+        if found is None:
+            return
+        yield found
+
+
+@functools.lru_cache(maxsize=256)
+def _note(message: str) -> None:
+    logger.warning("%s", message)
 
 
 _COMPRESSED: dict[str, Callable[[str], Any]] = {

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.experiment import decisions, examples, held_out, row_sets
+from estimatorkit.experiment import decisions, document, examples, held_out, row_sets
 from estimatorkit.experiment.decisions import Quality
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.preprocessing import preprocessed
@@ -89,7 +89,7 @@ def of_model(
     there = kept(experiment)
     if there is not None and there.checkpoint == name:
         return there
-    by = row_sets.SELECT if experiment.data.select else row_sets.MAIN
+    by = rows_that_choose(experiment)
     rows = row_sets.evaluation_source(experiment, by)
     hits, odds, weights = _predicted(experiment, estimator, checkpoint, by)
     if not isinstance(rule, float) and not weights[hits].sum():
@@ -116,6 +116,24 @@ def of_model(
         text = json.dumps(asdict(found), indent=2) + "\n"
         write_durably(Path(experiment.model_dir) / FILE, text.encode())
     return found
+
+
+def rows_that_choose(experiment: Experiment) -> str:
+    """The rows that choose a threshold: they neither trained the model nor measure it."""
+    if isinstance(experiment.predict.threshold, float) or experiment.evaluate.folds is not None:
+        return row_sets.MAIN
+    selection = experiment.selection
+    by = (selection and selection.evaluation) or row_sets.SELECT
+    kept = Path(experiment.model_dir) / "config.yaml"
+    if by == row_sets.SELECT and kept.is_file():
+        there = document.to_data(document.parse(document.read_text(kept), str(kept)))
+        if (there.get("data") or {}).get("select") is None:
+            raise DataError.explained(
+                f"{experiment.model_dir}: no rows are left to choose a threshold",
+                expected="a model that was trained without the rows of data.select",
+                hint="run it again with predict.threshold; or give a number, such as 0.3.",
+            )
+    return by
 
 
 def _shown(experiment: Experiment) -> Any:
@@ -202,4 +220,4 @@ def _predicted(
     return hits, odds, weights
 
 
-__all__ = ["FILE", "Choice", "deciding", "export", "kept", "of_model"]
+__all__ = ["FILE", "Choice", "deciding", "export", "kept", "of_model", "rows_that_choose"]

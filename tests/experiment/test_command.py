@@ -33,7 +33,7 @@ def test_help_lists_every_command() -> None:
 def test_help_cuts_no_sentence() -> None:
     _, commands = invoke("--help").stdout.split("Commands:")
     assert "..." not in commands
-    shown = "predicts a column of DATA (CSV, Parquet, JSON lines, Excel or SQLite)."
+    shown = "predicts a column of DATA (CSV, Parquet, JSON lines, Excel, SQLite or DuckDB)."
     assert shown in " ".join(commands.split())
 
 

@@ -48,3 +48,14 @@ def test_infer_makes_what_varies() -> None:
     scaled = {"type": "standardize", "mean": 19725.0, "deviation": 1.41421}
     assert features == [{"numeric": {"key": "sold_days", "default": 19725.0, "normalizer": scaled}}]
     assert date_features.settings("sold", days[-2:]) == ({}, [])
+
+
+def test_mirrored_times_are_equal_and_others_are_apart() -> None:
+    """Trees split neither between equal times nor between what programs round differently."""
+    for kind, unit, count in (("clock", "m", 1440), ("season", "D", 366)):
+        first = np.datetime64("2024-01-01", unit)
+        texts = [f"{first + step}"[:16] for step in range(count)]
+        for wave in ("sin", "cos"):
+            values = np.unique(in_graph(f"{kind}_{wave}", texts))
+            assert np.diff(values).min() > 9e-7
+            assert kind == "season" or len(values) == 721

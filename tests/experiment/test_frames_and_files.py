@@ -12,12 +12,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimatorkit.experiment import examples, inferred, row_sets, tables
+from estimatorkit.experiment import examples, inferred, row_sets, sniffing, tables
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.feature_columns import InferredColumns, infer, read_cells
 from estimatorkit.sklearn import SKLinearClassifier
 from tests.experiment.commands import invoke, succeed
-from tests.experiment.test_messy_tables import ALL, EUROPEAN, Change, clean, text_of
+from tests.experiment.test_messy_tables import (
+    ALL,
+    EUROPEAN,
+    FILES as FILE_VARIANTS,
+    Change,
+    clean,
+    text_of,
+)
 from tests.sweep import sweep
 
 LABEL = "bought"
@@ -59,7 +66,7 @@ def in_dtypes(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     return made
 
 
-def features(made: InferredColumns, frame: pd.DataFrame) -> dict[str, Any]:
+def features(made: InferredColumns, frame: Any) -> dict[str, Any]:
     return {str(key): column.to_numpy() for key, column in made.prepare(frame).items()}
 
 
@@ -128,12 +135,20 @@ def _excel(frame: pd.DataFrame, name: str) -> None:
     frame.to_excel(name, index=False)
 
 
+def _duckdb(frame: pd.DataFrame, name: str) -> None:
+    Path(name).unlink(missing_ok=True)
+    with pytest.importorskip("duckdb").connect(name) as connection:
+        connection.register("given", frame)
+        connection.execute('CREATE TABLE "the ""orders""" AS SELECT * FROM given')
+
+
 FILES: dict[str, Callable[[pd.DataFrame, str], None]] = {
     "csv": lambda frame, name: frame.to_csv(name, index=False),
     "jsonl": lambda frame, name: frame.to_json(name, orient="records", lines=True),
     "jsonl.gz": lambda frame, name: frame.to_json(name, orient="records", lines=True),
     "parquet": lambda frame, name: frame.to_parquet(name),
     "db": _sqlite,
+    "duckdb": _duckdb,
     "xlsx": _excel,
 }
 
@@ -166,7 +181,12 @@ def test_files_of_other_kinds_are_read_alike(ending: str) -> None:
 
 
 def test_files_that_cannot_be_read_are_errors() -> None:
-    for name, text in (("a.jsonl", "no json"), ("a.db", "no database"), ("b.jsonl", "")):
+    for name, text in (
+        ("a.jsonl", "no json"),
+        ("a.db", "none"),
+        ("a.duckdb", "none"),
+        ("b.jsonl", ""),
+    ):
         Path(name).write_text(text)
         assert f"error: {name}" in invoke("init", name, "--label", "y").stderr
     assert "error: none.db: no such file" in invoke("init", "none.db", "--label", "y").stderr
@@ -177,3 +197,54 @@ def test_files_that_cannot_be_read_are_errors() -> None:
     message = invoke("init", "two.db", "--label", "y").stderr
     assert "two.db: which table?" in message
     assert "expected: table: one of one, other" in message
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if one.dtype.kind in "iuf" and other.dtype.kind in "iuf":
+        return np.allclose(one, other)
+    booleans = {"1": "true", "0": "false"}  # pandas reads true as a boolean, and YES as text
+    words = [
+        [booleans.get(each.lower(), each.lower().strip()) for each in map(str, c)]
+        for c in (one, other)
+    ]
+    return words[0] == words[1]
+
+
+@pytest.mark.parametrize("name", FILE_VARIANTS)
+def test_infer_sees_of_a_file_what_init_sees(name: str) -> None:
+    """However a file is written: its features are those of the clean one, and code() says how."""
+    Path("clean.csv").write_text(text_of(clean(), {}))
+    Path("messy.csv").write_bytes(FILE_VARIANTS[name]())
+    expected = infer("clean.csv", LABEL).prepare("clean.csv")
+    made = infer("messy.csv", LABEL)
+    found = made.prepare("messy.csv")
+    assert list(found) == list(expected)
+    for key in expected:
+        assert _alike(found[key], expected[key]), key
+    assumed = sniffing.settings(Path("messy.csv"))[1]
+    head = " ".join(made.code().partition("import")[0].replace("#", "").split())
+    assert all(each in head for each in assumed)
+
+
+@pytest.mark.parametrize("ending", [each for each in FILES if each != "jsonl.gz"])
+def test_infer_reads_files_of_all_kinds(ending: str) -> None:
+    frame = frame_of("all")
+    FILES[ending](frame, f"table.{ending}")
+    made, expected = infer(f"table.{ending}", LABEL), infer(frame, LABEL)
+    assert made.source == f"the 601 rows of table.{ending}"
+    assert_same(features(made, f"table.{ending}"), features(expected, frame))
+    assert len(infer(f"table.{ending}", LABEL, sample_rows=200).prepare(frame)) == 601
+
+
+def test_names_are_found_where_there_are_none_and_below_notes() -> None:
+    rows = "".join(f"{n};1.{n:03};{'ab'[n % 2]}\n" for n in range(200))
+    notes = 'Sales by region\n\n"made; on"\n'
+    for text, names in (
+        (rows, ["column_1", "column_2", "column_3"]),
+        (f"{notes}n;amount;kind\n{rows}", ["n", "amount", "kind"]),
+        (f"Sales;;\n;;of;\nn;amount;kind\n{rows}", ["n", "amount", "kind"]),
+    ):
+        Path("t.csv").write_text(text)
+        made = infer("t.csv", names[2])
+        assert list(made.notes) == names[:2]
+        assert len(made.prepare("t.csv")) == 200

@@ -356,8 +356,8 @@ bad.yaml:3:3: data gives neither evaluate nor holdout.
         ("train: iris_training", "train: {cvs: a.csv}"),
         """\
 bad.yaml:3:11: unknown key data.train.cvs.
-  expected: one of csv, format, columns, header, delimiter, encoding, dtypes, texts, lists, \
-skip_initial_space, na_values, defaults, on_bad_rows, rows
+  expected: one of csv, format, columns, header, skip_rows, delimiter, encoding, dtypes, texts, \
+lists, skip_initial_space, na_values, defaults, on_bad_rows, rows
   received: cvs
   hint:     did you mean 'csv'?""",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -355,3 +356,102 @@ train: {steps: 1}
     with pytest.raises(DataError, match="'x' lacks 1 of 2 numbers") as caught:
         examples.features_of(experiment, table, "table.csv")
     assert "'lots' in table.csv:3" in str(caught.value)
+
+
+# -- files as programs write them
+
+
+def _statement(text: str, row: int) -> str:
+    if not text:
+        return ("n/a", "-", "k.A.")[row % 3]
+    number = float(text)
+    return f"\u00a3{abs(number):,.2f} {('DR', 'dr')[row % 2] if number < 0 else 'CR'}"
+
+
+def _sap(text: str, row: int) -> str:
+    shown = f"{abs(float(text)):,.2f}".translate(str.maketrans(",.", ".,")) if text else ""
+    return f"{shown}{'-' * text.startswith('-')}".rjust(12)
+
+
+def _around(table: str, before: str = "", under: str = "", after: str = "") -> bytes:
+    names, _, rows = table.partition("\n")
+    return f"{before}{names}\n{under}{rows}{after}".encode()
+
+
+PROGRAMS: dict[str, Callable[[], bytes]] = {
+    "a statement": lambda: _around(
+        text_of(clean(), {"amount": _statement}), "Account:,****1\nPeriod:,2024\n\n"
+    ),
+    "SAP": lambda: _around(
+        text_of(clean(), {**EUROPEAN, "amount": _sap}, "|"),
+        "15.11.2024       Listenausgabe       1\n\n",
+        "-" * 60 + "\n",
+        "-" * 60 + "\n",
+    ),
+    "a survey": lambda: _around(
+        text_of(
+            clean(), {"day": lambda text, row: "k.A." if row % 8 == 0 else _date(text, row)}, ";"
+        ),
+        "Survey 2024;;;;;;;\n;;;;;;;\n;Sums;;;Person;;;\n",
+        after="\nTotal rows: 601\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_files_of_programs_are_read_as_the_clean_one(name: str) -> None:
+    """Notes, merged names, rules and footers are left out; cells are numbers and dates."""
+    _, features, labels = columns_of(text_of(clean(), {}).encode(), "--label", "bought")
+    _, messy, classes = columns_of(PROGRAMS[name](), "--label", "bought")
+    assert classes.tolist() == labels.tolist()
+    for key in ("amount", "rate", "weight", "day_days"):
+        right = np.isclose(messy[key], features[key], rtol=1e-6, equal_nan=True)
+        assert right.mean() > (0.85 if name == "a survey" and key == "day_days" else 0.999), key
+
+
+def test_rows_that_lack_a_cell_are_errors_and_no_footers() -> None:
+    rows = "".join(f"{row},b,{row % 2}\n" for row in range(50))
+    for broken in ("51,b", "51,b,c,1"):
+        Path("table.csv").write_text(f"a,x,y\n{rows}{broken}\n")
+        assert "on_bad_rows" not in settings(Path("table.csv"))[0]
+        assert "table.csv:52" in invoke("init", "table.csv", "--label", "y", "--force").stderr
+
+
+@pytest.mark.parametrize("word", ["-", "N/A", "n.a.", "k.A.", "unknown", "?", "null", "--", "#N/A"])
+def test_words_for_nothing_do_not_hide_what_a_column_holds(word: str) -> None:
+    numbers = [f"${row},000" for row in range(20)]
+    found = look(np.array([*numbers, *[word] * 60], object))
+    assert found is not None
+    assert found.format.kind == "number"
+    assert found.lost == (word,)
+    assert look(np.array([*numbers, *["Oslo"] * 3], object)) is None
+
+
+def test_objects_in_objects_are_columns() -> None:
+    lines = [
+        json.dumps({"x": {"size": row, "of": {"kind": "ab"[row % 2]}}, "y": row % 2})
+        for row in range(60)
+    ]
+    Path("table.jsonl").write_text("\n".join(lines))
+    output = succeed("init", "table.jsonl", "--label", "y")
+    assert "  x.size: int64" in output
+    assert "  x.of.kind: str, 2 distinct values" in output
+
+
+HEAD = ["name", "age", "years", "pay"]
+
+
+def test_blank_rows_and_titles_of_sheets_are_left_out() -> None:
+    book = pytest.importorskip("openpyxl").Workbook()
+    sheet = book.active
+    for row in (["Staff, 2024"], [], ["Person", None, None, "Pay"], HEAD):
+        sheet.append(row)
+    for row in range(50):
+        sheet.append([f"n{row % 7}", 20 + row % 9, row % 5, row % 2])
+    sheet.append([])
+    sheet.append(["Total"])
+    book.save("staff.xlsx")
+    output = succeed("init", "staff.xlsx", "--label", "pay")
+    assert "the first 3 lines are notes, and names of columns are in line 4" in output
+    experiment = load_experiment("staff.yaml")
+    assert len(row_sets.training_table(experiment)["age"]) == 40  # Total has no label

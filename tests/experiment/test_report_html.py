@@ -16,11 +16,12 @@ from click.testing import CliRunner
 from sklearn.metrics import roc_auc_score
 
 import estimatorkit as tf
-from estimatorkit.experiment import report_html, report_plots
+from estimatorkit.experiment import report_html, report_plots, report_rows
 from estimatorkit.experiment.command import cli
 from estimatorkit.experiment.report_html import read_scalars, write_report
 from estimatorkit.interop.events import MetricsWriter
 from estimatorkit.storage.checkpoint import write_checkpoint
+from tests.experiment.commands import succeed
 
 pytest.importorskip("matplotlib", reason="NOT TESTED: reports, for want of matplotlib")
 
@@ -284,3 +285,62 @@ def test_notes_on_inferred_columns_are_a_table(tmp_path: Path) -> None:
     (tmp_path / "inferred_notes.json").write_text("damaged")
     write_report(str(tmp_path), None, path)
     assert "Columns" not in Page(path).titles
+
+
+def _drawn(names: list[str], chances: list[float], labels: list[str]) -> dict[int, str]:
+    columns = {"prediction": np.array(names, object), "probability": np.array(chances)}
+    return report_rows.chosen_rows(columns, np.array(labels, object))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_to_explain_are_the_extreme_ones(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    names = random.choice(["a", "b"], 50).tolist()
+    labels = random.choice(["a", "b"], 50).tolist()
+    chances = random.permutation(np.linspace(0.5, 1, 50)).tolist()
+    found = _drawn(names, chances, labels)
+    place = {text: row for row, text in found.items()}
+    is_right = [one == other for one, other in zip(names, labels, strict=True)]
+    for text, right in (("right", True), ("wrong", False)):
+        some = [chances[row] for row in range(50) if is_right[row] == right]
+        assert chances[place[f"the most certain of those that are {text}"]] == max(some)
+    second = place["the second most certain of those that are wrong"]
+    assert chances[second] == sorted(c for c, r in zip(chances, is_right, strict=True) if not r)[-2]
+    assert chances[place["the least certain"]] == min(chances)
+    assert "wrong" not in " ".join(_drawn(names, chances, names).values())
+    assert list(_drawn(["a"], [0.9], ["b"])) == [0]
+
+    truth, errors = random.normal(size=30), random.permutation(np.arange(-10, 20.0))
+    rows = report_rows.chosen_rows({"prediction": truth + errors}, truth)
+    by = {text: row for row, text in rows.items()}
+    assert errors[by["the most overestimated"]] == 19
+    assert errors[by["the most underestimated"]] == -10
+    assert len(rows) <= 5
+
+
+@pytest.mark.slow
+def test_bars_of_single_rows_are_their_explanations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[float] = []
+    bars = report_plots.bars
+
+    def watched(names: Any, values: Any, errors: Any, across: str, title: str = "") -> Any:
+        if title:
+            drawn.append(float(across.split()[4].rstrip(":")) + sum(values))
+        return bars(names, values, errors, across, title)
+
+    monkeypatch.setattr(report_plots, "bars", watched)
+    config = Path(__file__).parents[2] / "configs" / "iris_linear.yaml"
+    model_dir = str(tmp_path / "model")
+    succeed("train", str(config), "--set", "train.steps=20", "--model-dir", model_dir)
+    succeed("report", model_dir)
+    page = Page(Path(model_dir) / "report.html")
+    assert "Single rows" in page.titles
+    assert is_self_contained(page)
+    assert 3 <= len(drawn) <= 5
+    shown = re.findall(r"<figcaption>[^<]* is predicted \(([\d.]+)%\)", page.text)
+    np.testing.assert_allclose(drawn, [float(each) / 100 for each in shown], atol=2e-3)
+    (Path(model_dir) / "background.json").unlink()  # as where nobody may see rows
+    succeed("report", model_dir)
+    assert "Single rows" not in Page(Path(model_dir) / "report.html").titles

@@ -78,6 +78,23 @@ def test_estimator_is_chosen_for_a_time() -> None:
     assert found[60.0].why.startswith("A network, boosted trees and a linear model: about")
 
 
+def test_free_text_takes_time() -> None:
+    random = np.random.default_rng(0)
+    words = np.array([f"w{each}" for each in range(200)])
+    table = frame(1000)
+    table["note"] = [" ".join(random.choice(words, 5)) for _ in range(len(table))]
+    table.to_csv("people.csv", index=False)
+    told = {}
+    for text in ("drop", "hash", "embed"):
+        succeed("init", "people.csv", "--label", "rich", "--text", text, "--time", "900", "--force")
+        found = re.search(r"about (\d+) s on two cores", Path("people.yaml").read_text())
+        assert found is not None
+        told[text] = int(found[1])
+    assert told["hash"] == told["embed"] >= told["drop"] + 1e-5 * 0.8 * len(table) * 512
+    succeed("init", "people.csv", "--label", "rich", "--time", str(told["drop"]), "--force")
+    assert "EnsembleClassifier" not in Path("people.yaml").read_text()
+
+
 @pytest.mark.parametrize(("rows", "share"), [(100, 0.2), (16_000, 0.12), (50_000, 0.1)])
 def test_large_tables_hold_out_a_smaller_share(rows: int, share: float) -> None:
     pd.DataFrame({"x": np.arange(rows) % 97 / 7, "y": np.arange(rows) % 2}).to_csv("t.csv")

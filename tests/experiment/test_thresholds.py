@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pandas as pd
 import pytest
 
 import estimatorkit as ek
-from estimatorkit.experiment import decisions, thresholds
+from estimatorkit.experiment import decisions, held_out, row_sets, runner, thresholds
 from estimatorkit.experiment.decisions import Aim, Costs
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
+from estimatorkit.experiment.schema import Experiment
 from tests.experiment.commands import invoke, succeed
 
 CONFIG = """\
@@ -104,14 +106,61 @@ def test_extreme_rules_and_scores() -> None:
     assert decisions.quality(wrong, odds, weights, none).precision == 0.5
 
 
+def experiment_with(*changes: str) -> Experiment:
+    return load_experiment("config.yaml", [*changes])
+
+
+def rows_named(experiment: Experiment, name: str) -> set[float]:
+    return set(row_sets.evaluation_table(experiment, name)[0]["row"].tolist())
+
+
+ENSEMBLE = "estimator={type: EnsembleClassifier, label_vocabulary: [stay, churn]}"
+
+
+@pytest.mark.parametrize("estimator", ["", ENSEMBLE])
+@pytest.mark.parametrize("measured", ["data.holdout=0.25", "data.evaluate={csv: test.csv}"])
+@pytest.mark.parametrize("derive", ["run", "best of tune", "trial", "fold"])
+def test_rows_that_choose_a_threshold_neither_train_nor_measure(
+    estimator: str, measured: str, derive: str
+) -> None:
+    """Of each kind of model, however the rows are split."""
+    pd.read_csv("data.csv").assign(row=np.arange(2000)).to_csv("data.csv", index=False)
+    pd.read_csv("data.csv").assign(row=np.arange(5000, 7000)).to_csv("test.csv", index=False)
+    changes = [each for each in (estimator, measured) if each]
+    if measured.startswith("data.evaluate"):
+        changes += ["data.holdout=null", "data.holdout_stratified=false"]
+    if derive == "fold":
+        changes.append("evaluate.folds=3")
+    experiment = experiment_with(*changes)
+    made = {
+        "run": lambda: experiment,
+        "best of tune": lambda: held_out.of_best_settings(experiment),
+        "trial": lambda: held_out.trial(experiment),
+        "fold": lambda: held_out.fold(experiment, 1),
+    }[derive]()
+    by = thresholds.rows_that_choose(made)
+    chosen, trained = (rows_named(made, each) for each in (by, row_sets.TRAINING))
+    assert len(chosen) > 100
+    assert not chosen & (trained | rows_named(made, row_sets.MAIN))
+
+
+def test_a_model_that_has_seen_all_rows_gets_no_threshold() -> None:
+    experiment = experiment_with("predict.threshold=null")
+    runner.write_description(experiment)
+    assert thresholds.rows_that_choose(experiment_with("predict.threshold=0.3")) == row_sets.MAIN
+    with pytest.raises(DataError, match="no rows are left to choose a threshold"):
+        thresholds.rows_that_choose(experiment_with())
+
+
 # -- what uses it
 
 
 @pytest.mark.slow
 def test_run_export_predictor_and_evaluation_have_the_same_classes() -> None:
-    output = succeed("run", "config.yaml")
+    pd.read_csv("data.csv").assign(row=np.arange(2000)).to_csv("data.csv", index=False)
+    output = succeed("run", "config.yaml", "metrics=[F1Score, {type: FBetaScore, threshold: 0.5}]")
     kept = json.loads(Path("runs/rare/threshold.json").read_text())
-    assert (kept["rule"], kept["name"], kept["rows"]) == ("f1", "churn", "25% of data.csv")
+    assert (kept["rule"], kept["name"], kept["rows"]) == ("f1", "churn", "19% of data.csv")
     assert kept["quality"]["f1"] > kept["at_half"]["f1"]
     shown = f'"churn" is predicted from the probability {kept["threshold"]:.4g} on'
     assert shown in output
@@ -135,8 +184,17 @@ def test_run_export_predictor_and_evaluation_have_the_same_classes() -> None:
     np.testing.assert_array_equal(answered["classes"][:, 0].astype(str), found["prediction"])
 
     measured = dict(line.split() for line in output.splitlines() if line.startswith("  recall "))
-    assert float(measured["recall"]) == pytest.approx(kept["quality"]["recall"], abs=1e-4)
+    truth = (pd.read_csv("data.csv")["kind"] == "churn").to_numpy()
+    experiment = load_experiment("runs/rare/config.yaml")
+    rows = row_sets.evaluation_table(experiment)[0]["row"].astype(int)
+    right, decided = truth[rows], is_churn.to_numpy()[rows]
+    f1 = 2 * (right & decided).sum() / (right.sum() + decided.sum())
+    for name in ("f1_score", "recall"):
+        shown = re.findall(rf"^  {name} +([\d.]+)$", output, re.MULTILINE)[0]
+        expected = f1 if name == "f1_score" else (right & decided).sum() / right.sum()
+        assert float(shown) == pytest.approx(expected, abs=1e-4)
     again = succeed("evaluate", "runs/rare")
+    assert f"f1_score              {f1:.4f}" in again
     assert f"recall                {float(measured['recall']):.4f}" in again
     assert shown in again
 
@@ -170,14 +228,14 @@ def test_thresholds_are_chosen_by_rows_that_models_have_not_seen(
 def test_another_threshold_needs_no_training() -> None:
     succeed("run", "config.yaml")
     step = json.loads(Path("runs/rare/threshold.json").read_text())["checkpoint"]
-    Path("few.csv").write_text("x\n-9\n0\n9\n")
+    Path("few.csv").write_text("x\n-90\n0\n9\n")
     output = succeed("predict", "runs/rare", "predict.threshold=1.0e-4", "--input", "few.csv")
     assert output.count("churn") == 2
     output = succeed("evaluate", "runs/rare", "predict.threshold=1.0e-4")
     assert "  recall                1.0000" in output
     assert "is predicted from" not in output  # what was chosen by f1 does not apply
     output = succeed("run", "config.yaml", "predict.threshold={recall: 0.9}")
-    assert "(predict.threshold: {recall: 0.9}, chosen by 25% of data.csv)" in output
+    assert "(predict.threshold: {recall: 0.9}, chosen by 19% of data.csv)" in output
     kept = json.loads(Path("runs/rare/threshold.json").read_text())
     assert kept["quality"]["recall"] >= 0.9
     assert kept["checkpoint"] == step
@@ -199,9 +257,10 @@ def test_report_shows_the_threshold_and_the_area_of_the_table() -> None:
 def test_held_out_rows_without_the_class_choose_nothing() -> None:
     pd.DataFrame({"x": [0.5, 1.0], "kind": ["stay", "stay"]}).to_csv("test.csv", index=False)
     given = ("data.holdout=null", "data.holdout_stratified=false", "data.evaluate={csv: test.csv}")
-    result = invoke("run", "config.yaml", *given, "train.epochs=1", "export=[]")
+    few = "data.select=0.001"
+    result = invoke("run", "config.yaml", *given, few, "train.epochs=1", "export=[]")
     assert result.exit_code == 1
-    assert "test.csv: no threshold can be chosen" in result.stderr
+    assert "0% of data.csv: no threshold can be chosen" in result.stderr
     output = succeed("run", "config.yaml", *given, "export=[]", "predict.threshold=0.2", "name=n")
     assert "from the probability 0.2 on (predict.threshold: 0.2): precision 0.0000" in output
 

@@ -546,16 +546,10 @@ def test_invalid_csv_files_raise(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
         infer(path)
     path.write_text("")
-    with pytest.raises(ValueError, match="is empty"):
+    with pytest.raises(ValueError, match="No columns to parse"):
         infer(path)
     path.write_text("a,b\n")
     with pytest.raises(ValueError, match="no rows"):
-        infer(path)
-    path.write_text("a,b,a\n1,2,3\n")
-    with pytest.raises(ValueError, match=r"duplicate[^$]*\['a'\]"):
-        infer(path)
-    path.write_text("39,State-gov,77516\n50,Private,83311\n")
-    with pytest.raises(ValueError, match="is not a header"):
         infer(path)
 
 
