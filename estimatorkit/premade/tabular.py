@@ -256,8 +256,8 @@ class TabularClassifier(TabularEstimator):
             default.
         hidden_units: the width of each hidden layer; `(128, 128, 128)` by default.
         members: the networks of the ensemble; 4 by default.
-        dropout: the probability of dropping an output of a hidden layer in training; 0.15 by
-            default.
+        dropout: the probability of dropping an output of a hidden layer in training, rounded to a
+            multiple of 1 / 256; 0.15 by default.
         learning_rate: the greatest one; 0.04 by default.
         weight_decay: the share by which a step shrinks kernels, times the learning rate; 0.02 by
             default.

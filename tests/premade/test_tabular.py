@@ -8,6 +8,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.premade.tabular import usual_batch_size, usual_epochs
 from estimatorkit.premade.tabular_inputs import embedding_width, robust_factors
+from estimatorkit.premade.tabular_network import dropped
 from estimatorkit.sklearn import SKTabularClassifier, SKTabularRegressor
 
 ROWS = 300
@@ -156,6 +157,21 @@ def test_trainings_of_one_estimator_share_a_model(tmp_path, caplog):
     regressor.train(input_fn, steps=7)
     span = regressor.get_variable_value("tabular/train_span")
     np.testing.assert_array_equal(span, [15, 22])
+
+
+@pytest.mark.parametrize(("members", "rate", "share"), [(1, 0.5, 0.5), (6, 0.15, 38 / 256)])
+def test_dropout_drops_values_of_members_by_themselves(members, rate, share):
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        graph.seed = 1
+        given = tf.placeholder(tf.float32, [members, None, 64])
+        made = dropped(given, rate)
+        fed = {given: np.ones((members, 500, 64), np.float32)}
+        first, second = session.run(made, fed), session.run(made, fed)
+    assert made.shape.as_list() == [members, None, 64]
+    np.testing.assert_allclose(np.unique(first), [0.0, 1 / (1 - share)], rtol=1e-6)
+    zero = np.stack([*(first == 0), *(second == 0)]).reshape(2 * members, -1)
+    np.testing.assert_allclose(zero.mean(1), share, atol=0.015)
+    np.testing.assert_allclose(np.corrcoef(zero), np.eye(2 * members), atol=0.03)
 
 
 @pytest.mark.parametrize("weights", [None, [0.5, 0.0, 0.5], [0.2, 0.3, 0.5]])
