@@ -164,7 +164,7 @@ def test_dropout_drops_values_of_members_by_themselves(members, rate, share):
     with tf.Graph().as_default() as graph, tf.Session() as session:
         graph.seed = 1
         given = tf.placeholder(tf.float32, [members, None, 64])
-        made = dropped(given, rate)
+        made = dropped(given, members, rate)
         fed = {given: np.ones((members, 500, 64), np.float32)}
         first, second = session.run(made, fed), session.run(made, fed)
     assert made.shape.as_list() == [members, None, 64]

@@ -105,9 +105,9 @@ def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
         return matrix_product(a.T if transpose_a else a, b.T if transpose_b else b)
     if np.ndim(b) == 2 and not transpose_a:
         return product_of_rows(jnp.asarray(a), b.T if transpose_b else b)
-    if np.ndim(a) == np.ndim(b) == 3 and np.shape(a)[0] == np.shape(b)[0]:
-        if not (transpose_a or transpose_b):
-            return product_of_each(jnp.asarray(a), jnp.asarray(b))
+    of_each = np.ndim(a) == np.ndim(b) == 3 and np.shape(a)[0] == np.shape(b)[0]
+    if of_each and not (transpose_a or transpose_b):
+        return product_of_each(jnp.asarray(a), jnp.asarray(b))
     return _batched(a, b, transpose_a, transpose_b, jnp)
 
 
