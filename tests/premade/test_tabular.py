@@ -159,6 +159,41 @@ def test_trainings_of_one_estimator_share_a_model(tmp_path, caplog):
     np.testing.assert_array_equal(span, [15, 22])
 
 
+class _Constants(tf.train.SessionRunHook):
+    """The constants of the graph, but the first values of the rates."""
+
+    def begin(self):
+        operations = tf.get_default_graph().get_operations()
+        self.found = [
+            (each.name, each.get_attr("value").tolist())
+            for each in operations
+            if each.type == "Const" and not each.name.startswith("tabular/rates/")
+        ]
+
+
+def test_rates_are_no_constants_of_the_step(tmp_path):
+    features = _features()
+    input_fn = _input(features, _target(features))
+    found, trained = [], []
+    for rate, decay, dropout in ((0.0123, 0.0456, 0.1), (0.0789, 0.0321, 0.3)):
+        regressor = tf.estimator.TabularRegressor(
+            _columns(),
+            config=_config(tmp_path, str(rate)),
+            learning_rate=rate,
+            weight_decay=decay,
+            dropout=dropout,
+            **SMALL,
+        )
+        constants = _Constants()
+        regressor.train(input_fn, [constants], max_steps=3)
+        found.append(constants.found)
+        trained.append(regressor.get_variable_value("tabular/logits/kernel"))
+        assert "tabular/rates" not in regressor.get_variable_names()
+    assert found[0]
+    assert found[0] == found[1]
+    assert not np.allclose(trained[0], trained[1])
+
+
 @pytest.mark.parametrize(("members", "rate", "share"), [(1, 0.5, 0.5), (6, 0.15, 38 / 256)])
 def test_dropout_drops_values_of_members_by_themselves(members, rate, share):
     with tf.Graph().as_default() as graph, tf.Session() as session:
