@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float16, float32
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
@@ -106,7 +107,13 @@ def hard_sigmoid(x: Any) -> Any:
 def mish(x: Any) -> Any:
     """x * tanh(softplus(x)) (Misra 2019)."""
     x = convert_to_tensor(x)
-    return x * elementwise.tanh(nn.softplus(x))
+    if x.dtype is float16:  # in which n, and its square in the gradient, overflow
+        return elementwise.cast(mish(elementwise.cast(x, float32)), float16)
+    # With e = exp(x), the tangent is n / (n + 2) with n = e (e + 2): one exponential and no other
+    # function. From x = 20 on it is 1.
+    power = elementwise.exp(elementwise.minimum(x, elementwise.cast(20.0, x.dtype)))
+    n = power * (power + 2.0)
+    return x * (n / (n + 2.0))
 
 
 def gelu(x: Any, approximate: bool = False) -> Any:

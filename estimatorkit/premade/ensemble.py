@@ -68,7 +68,9 @@ _MANY_CLASSES = 8
 _MANY_CLASSES_GROWTH = {"n_trees": 100, "early_stopping_fraction": 0.1}
 """Each step grows a tree of each class."""
 
-_BATCH = 1024
+_BATCH = 4096
+"""Rows at once. Evaluations of one size of batches compile in 1.9 s, those of two in 2.6 s."""
+
 _NETWORK, _TREES, _LINEAR = "network", "trees", "linear"
 
 

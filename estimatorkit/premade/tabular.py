@@ -20,6 +20,7 @@ import numpy as np
 
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.estimator.estimator import Estimator
@@ -81,11 +82,12 @@ def _model_fn(
 
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
         training = mode == ModeKeys.TRAIN
+        rates = _rates(schedule, settings) if training else None
         with variable_scope(SCOPE):
             statistics = TableStatistics(columns.count, units if scaled else None)
             inputs = table_inputs(features, columns, statistics)
-            logits = network_logits(inputs, settings, units, training=training)
-        if not training:
+            logits = network_logits(inputs, settings, units, None if rates is None else rates[2])
+        if rates is None:
             averaged = head.average_logits(statistics.in_label_units(logits))
             return head.create_estimator_spec(features, mode, averaged, labels)
         span = Variable(np.zeros(2, np.float32), name=f"{SCOPE}/train_span", trainable=False)
@@ -96,12 +98,22 @@ def _model_fn(
             mode,
             array.reshape(logits, [-1, units]),
             _of_each_member(given, settings.members),
-            schedule.optimizer(span),
+            schedule.optimizer(span, rates[0], rates[1]),
         )
         hooks = [MeasureTable(statistics, inputs.raw, measured), _LoadSpan(schedule, span)]
         return spec._replace(training_hooks=(*spec.training_hooks, *hooks))
 
     return model_fn
+
+
+def _rates(schedule: _Schedule, settings: NetworkSettings) -> Any:
+    """The learning rate, the weight decay and the dropout, float32 `(3,)`.
+
+    They are state that is not saved: with constants, each trial of a search would be compiled.
+    """
+    values = np.array([schedule.learning_rate, schedule.weight_decay, settings.dropout], np.float32)
+    local = [GraphKeys.LOCAL_VARIABLES]
+    return Variable(values, name=f"{SCOPE}/rates", trainable=False, collections=local).value()
 
 
 def _of_each_member(given: Any, members: int) -> Any:
@@ -124,18 +136,22 @@ class _Schedule:
     weight_decay: float
     span: tuple[int, int]
 
-    def optimizer(self, span: Variable) -> Optimizer:
-        """AdamW with RealMLP's rates for each kind of variable; `span` is float32 `(2,)`."""
+    def optimizer(self, span: Variable, learning_rate: Tensor, weight_decay: Tensor) -> Optimizer:
+        """AdamW with RealMLP's rates for each kind of variable.
+
+        Args:
+            span: float32 `(2,)`.
+            learning_rate, weight_decay: float32 scalars.
+        """
         begin, end = joining.unstack(span.value())
         step = elementwise.cast(get_or_create_global_step(), float32) - begin
         steps = end - begin
         rate = indexing.where(
             steps > 0.0,
-            coslog_decay(self.learning_rate, step, elementwise.maximum(steps, 1.0)),
-            0.5 * self.learning_rate,
+            coslog_decay(learning_rate, step, elementwise.maximum(steps, 1.0)),
+            0.5 * learning_rate,
         )
-        decay = self.weight_decay
-        return AdamWOptimizer(rate, beta2=0.95, weight_decay=decay, factors=RATE_FACTORS)
+        return AdamWOptimizer(rate, beta2=0.95, weight_decay=weight_decay, factors=RATE_FACTORS)
 
 
 class _LoadSpan(SessionRunHook):
@@ -256,8 +272,8 @@ class TabularClassifier(TabularEstimator):
             default.
         hidden_units: the width of each hidden layer; `(128, 128, 128)` by default.
         members: the networks of the ensemble; 4 by default.
-        dropout: the probability of dropping an output of a hidden layer in training; 0.15 by
-            default.
+        dropout: the probability of dropping an output of a hidden layer in training, rounded to a
+            multiple of 1 / 256; 0.15 by default.
         learning_rate: the greatest one; 0.04 by default.
         weight_decay: the share by which a step shrinks kernels, times the learning rate; 0.02 by
             default.

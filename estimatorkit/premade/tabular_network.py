@@ -8,12 +8,18 @@ arXiv:2407.04491); the linear model keeps what is linear exact.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.dtypes import uint32
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import functional as layers
 from estimatorkit.layers.member_layers import MemberDense, ParametricActivation, ScalingLayer
 from estimatorkit.layers.numeric_embeddings import PeriodicEmbedding
 from estimatorkit.ops.array import array, joining
+from estimatorkit.ops.math import elementwise, random, special
 from estimatorkit.ops.variables.initializers import RandomNormal, Zeros
 from estimatorkit.premade.tabular_inputs import TableInputs
 
@@ -28,6 +34,9 @@ RATE_FACTORS = {
 """The factors of the learning rate and the weight decay by the variables' names (see
 `AdamWOptimizer`): those of RealMLP, and a small one for the linear model.
 """
+
+_BYTES = 4
+"""Of a random word."""
 
 
 @dataclass(frozen=True)
@@ -50,31 +59,52 @@ class NetworkSettings:
 
 
 def network_logits(
-    inputs: TableInputs, settings: NetworkSettings, units: int, *, training: bool
+    inputs: TableInputs, settings: NetworkSettings, units: int, dropout: Tensor | None
 ) -> Tensor:
-    """The logits of each member, float32 `(batch, members, units)`, the linear model's included."""
+    """The logits of each member, float32 `(batch, members, units)`, the linear model's included.
+
+    Args:
+        inputs, settings: see these.
+        units: the logits of a member.
+        dropout: that of `settings` as a scalar in training, else None.
+    """
+    own: dict[str, Any] = {"shared": False, "parametrization": "ntk", "members_first": True}
     members = settings.members
-    net = ScalingLayer(members, name="scaling")(_embedded(inputs, settings))
+    net = ScalingLayer(members, members_first=True, name="scaling")(_embedded(inputs, settings))
     for number, width in enumerate(settings.hidden_units):
-        name = f"hiddenlayer_{number}"
-        net = MemberDense(width, members, shared=False, parametrization="ntk", name=name)(net)
-        net = ParametricActivation(settings.activation, name=f"activation_{number}")(net)
-        if settings.dropout:
-            net = layers.dropout(net, settings.dropout, training=training)
+        net = MemberDense(width, members, name=f"hiddenlayer_{number}", **own)(net)
+        net = ParametricActivation(
+            settings.activation, members_first=True, name=f"activation_{number}"
+        )(net)
+        if settings.dropout and dropout is not None:
+            net = dropped(net, members, dropout)
+    first = RandomNormal(stddev=0.1)
     deep = MemberDense(
-        units,
-        members,
-        shared=False,
-        parametrization="ntk",
-        kernel_initializer=RandomNormal(stddev=0.1),
-        bias_initializer="zeros",
-        name="logits",
+        units, members, kernel_initializer=first, bias_initializer="zeros", name="logits", **own
     )(net)
     plain = joining.concat([inputs.scaled, inputs.others], 1)
     # Zero at first. Its numbers are not clipped: only it can follow them beyond the usual.
     linear = layers.dense(plain, units, use_bias=False, kernel_initializer=Zeros(), name="linear")
-    logits: Tensor = deep + array.expand_dims(linear, 1)
+    logits: Tensor = array.transpose(deep, [1, 0, 2]) + array.expand_dims(linear, 1)
     return logits
+
+
+def dropped(net: Tensor, members: int, rate: Any) -> Tensor:
+    """Dropout of `(members, batch, n)`, with 8 random bits for each value instead of 32.
+
+    The rate is rounded to a multiple of 1 / 256, but to neither 0 nor 1: 0.15 is 38 / 256, 0.148.
+    Of a step of 8 members, the random bits took 2.5 ms, and take 0.7.
+    """
+    rows, width = array.shape(net)[1], net.shape[2]
+    of_256 = elementwise.clip_by_value(elementwise.round(256.0 * rate), 1.0, 255.0)
+    words = random.random_bits([-(-members // _BYTES), 1, rows, width])
+    shifts = constant(np.arange(0, 32, 8, dtype=np.uint32).reshape(1, _BYTES, 1, 1))
+    drawn = special.bitwise_and(special.right_shift(words, shifts), np.uint32(255))
+    drawn = array.reshape(drawn, [-1, rows, width])[:members]
+    kept = elementwise.cast(drawn >= elementwise.cast(of_256, uint32), net.dtype)
+    result: Tensor = net * kept * (256.0 / (256.0 - of_256))
+    result.set_shape(net.shape)
+    return result
 
 
 def _embedded(inputs: TableInputs, settings: NetworkSettings) -> Tensor:

@@ -163,6 +163,49 @@ def test_members_with_own_kernels_start_apart() -> None:
         assert not np.allclose(found[name][0], found[name][1])
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_members_first_is_another_order_of_axes_only(shared: bool) -> None:
+    x = np.random.RandomState(2).normal(size=(5, 3)).astype("float32")
+    found, gradients, values = [], [], []
+    for first in (False, True):
+        parts = [
+            layers.ScalingLayer(members=2, members_first=first),
+            layers.MemberDense(40, 2, shared, parametrization="ntk", members_first=first),
+            layers.ParametricActivation("mish", members_first=first),
+            layers.MemberDense(4, 2, shared, members_first=first),
+        ]
+        net = tf.constant(x)
+        for part in parts:
+            net = part(net)
+        weights = [each for part in parts for each in part.weights]
+        if not values:
+            random = np.random.RandomState(3)
+            values = [random.normal(0, 0.5, each.shape.as_list()) for each in weights]
+        with tf.Session() as session:
+            for weight, value in zip(weights, values, strict=True):
+                weight.load(value.astype("float32"), session)
+            found.append(session.run(net))
+            gradients.append(session.run(tf.gradients(tf.tanh(net), weights)))
+    np.testing.assert_allclose(np.swapaxes(found[1], 0, 1), found[0], rtol=1e-5, atol=1e-6)
+    for one, other in zip(*gradients, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 2e-3), ("float32", 2e-6)])
+def test_mish_is_its_formula_for_small_and_large_numbers(dtype: str, tolerance: float) -> None:
+    x = np.array([-60.0, -9.0, -1.0, -1e-3, 0.0, 1e-3, 2.0, 5.4, 5.6, 19.0, 21.0, 200.0], dtype)
+    fed = tf.placeholder(dtype, [None])
+    mish = tf.keras.activations.mish(fed)
+    with tf.Session() as session:
+        found, slope = session.run([mish, tf.gradients(mish, fed)[0]], {fed: x})
+    wide = x.astype(np.float64)
+    formula = wide * np.tanh(np.logaddexp(wide, 0))
+    np.testing.assert_allclose(found, formula, rtol=tolerance, atol=1e-7)
+    step = 1e-6
+    above, below = ((wide + d) * np.tanh(np.logaddexp(wide + d, 0)) for d in (step, -step))
+    np.testing.assert_allclose(slope, (above - below) / (2 * step), atol=max(tolerance, 1e-5))
+
+
 def test_scaling_and_activation_start_as_if_they_were_not_there() -> None:
     x = tf.constant([[-1.0, 2.0]])
     found = [layers.ScalingLayer()(x), layers.ParametricActivation("selu")(x), tf.nn.selu(x)]
@@ -208,6 +251,10 @@ def test_quantile_boundaries_of_few_and_missing_values_rise() -> None:
         (lambda: layers.MemberDense(4, 0), "cannot be made"),
         (lambda: layers.MemberDense(4, 3)(tf.ones([2, 5, 7])), "other members"),
         (lambda: layers.ScalingLayer(members=3)(tf.ones([2, 5, 7])), "other members"),
+        (
+            lambda: layers.ScalingLayer(members=3, members_first=True)(tf.ones([5, 3, 7])),
+            r"\(3, batch, n\)",
+        ),
         (lambda: quantile_boundaries([1.0, 2.0]), "takes a table"),
     ],
 )

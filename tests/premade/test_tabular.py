@@ -8,6 +8,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.premade.tabular import usual_batch_size, usual_epochs
 from estimatorkit.premade.tabular_inputs import embedding_width, robust_factors
+from estimatorkit.premade.tabular_network import dropped
 from estimatorkit.sklearn import SKTabularClassifier, SKTabularRegressor
 
 ROWS = 300
@@ -156,6 +157,56 @@ def test_trainings_of_one_estimator_share_a_model(tmp_path, caplog):
     regressor.train(input_fn, steps=7)
     span = regressor.get_variable_value("tabular/train_span")
     np.testing.assert_array_equal(span, [15, 22])
+
+
+class _Constants(tf.train.SessionRunHook):
+    """The constants of the graph, but the first values of the rates."""
+
+    def begin(self):
+        operations = tf.get_default_graph().get_operations()
+        self.found = [
+            (each.name, each.get_attr("value").tolist())
+            for each in operations
+            if each.type == "Const" and not each.name.startswith("tabular/rates/")
+        ]
+
+
+def test_rates_are_no_constants_of_the_step(tmp_path):
+    features = _features()
+    input_fn = _input(features, _target(features))
+    found, trained = [], []
+    for rate, decay, dropout in ((0.0123, 0.0456, 0.1), (0.0789, 0.0321, 0.3)):
+        regressor = tf.estimator.TabularRegressor(
+            _columns(),
+            config=_config(tmp_path, str(rate)),
+            learning_rate=rate,
+            weight_decay=decay,
+            dropout=dropout,
+            **SMALL,
+        )
+        constants = _Constants()
+        regressor.train(input_fn, [constants], max_steps=3)
+        found.append(constants.found)
+        trained.append(regressor.get_variable_value("tabular/logits/kernel"))
+        assert "tabular/rates" not in regressor.get_variable_names()
+    assert found[0]
+    assert found[0] == found[1]
+    assert not np.allclose(trained[0], trained[1])
+
+
+@pytest.mark.parametrize(("members", "rate", "share"), [(1, 0.5, 0.5), (6, 0.15, 38 / 256)])
+def test_dropout_drops_values_of_members_by_themselves(members, rate, share):
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        graph.seed = 1
+        given = tf.placeholder(tf.float32, [members, None, 64])
+        made = dropped(given, members, rate)
+        fed = {given: np.ones((members, 500, 64), np.float32)}
+        first, second = session.run(made, fed), session.run(made, fed)
+    assert made.shape.as_list() == [members, None, 64]
+    np.testing.assert_allclose(np.unique(first), [0.0, 1 / (1 - share)], rtol=1e-6)
+    zero = np.stack([*(first == 0), *(second == 0)]).reshape(2 * members, -1)
+    np.testing.assert_allclose(zero.mean(1), share, atol=0.015)
+    np.testing.assert_allclose(np.corrcoef(zero), np.eye(2 * members), atol=0.03)
 
 
 @pytest.mark.parametrize("weights", [None, [0.5, 0.0, 0.5], [0.2, 0.3, 0.5]])

@@ -108,6 +108,12 @@ _draw(
     random_numpy.truncated_normal,
     {},
 )
+_draw(
+    "RandomBits",
+    lambda shape, dtype, *, key: jax.random.bits(key, _dims(shape), dtype.numpy_dtype),
+    random_numpy.bits,
+    {"dtype": uint32},
+)
 register(
     "RandomUniformInt",
     lambda shape, low, high, *, key: jax.random.randint(key, _dims(shape), low, high, low.dtype),
@@ -211,6 +217,12 @@ def random_uniform(
         from estimatorkit.ops.math import elementwise
 
         return elementwise.add(unit * (high - low), low, name=scope)
+
+
+def random_bits(shape: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Draws uint32 words; see `uniform` for `shape` and `seed`. Not in TensorFlow."""
+    inputs = {"shape": as_index_tensor(shape, "shape")}
+    return _random("RandomBits", inputs, {"dtype": uint32}, seed, name or "random_bits")
 
 
 def _scaled(

@@ -28,13 +28,13 @@ def uniform(words: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
         words: the state of the random operation, uint32 `(3,)`: seed, seed, number of runs.
         shape: of the result.
     """
-    return _in_blocks(_unit, _bits(words, shape))
+    return _in_blocks(_unit, bits(words, shape))
 
 
 def normal(words: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Draws from the standard normal distribution; arguments as for `uniform`."""
     low = np.nextafter(np.float32(-1), np.float32(0))
-    return _in_blocks(lambda bits: _normal(bits, low, np.float32(1)), _bits(words, shape))
+    return _in_blocks(lambda bits: _normal(bits, low, np.float32(1)), bits(words, shape))
 
 
 def truncated_normal(words: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -42,26 +42,26 @@ def truncated_normal(words: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     bound = np.float32(math.erf(2 / math.sqrt(2)))
     most = np.nextafter(np.float32(2), np.float32(0))
     return _in_blocks(
-        lambda bits: np.clip(_normal(bits, -bound, bound), -most, most), _bits(words, shape)
+        lambda bits: np.clip(_normal(bits, -bound, bound), -most, most), bits(words, shape)
     )
 
 
-def _bits(words: Any, shape: tuple[int, ...]) -> NDArray[np.uint32]:
-    """Random uint32 words."""
+def bits(words: Any, shape: tuple[int, ...]) -> NDArray[np.uint32]:
+    """Random uint32 words; arguments as for `uniform`."""
     if 0 in shape:
         return np.zeros(shape, np.uint32)
     return threefry.bits((words[0], words[1]), int(words[2]) << 32, shape)
 
 
 def _in_blocks(
-    function: Callable[[NDArray[np.uint32]], Any], bits: NDArray[np.uint32]
+    function: Callable[[NDArray[np.uint32]], Any], drawn: NDArray[np.uint32]
 ) -> NDArray[np.float32]:
     """Applies an elementwise function, a block at a time."""
-    flat = np.ascontiguousarray(bits).reshape(-1)
+    flat = np.ascontiguousarray(drawn).reshape(-1)
     result = np.empty(flat.shape, np.float32)
     for start in range(0, len(flat), _BLOCK):
         result[start : start + _BLOCK] = function(flat[start : start + _BLOCK])
-    return result.reshape(bits.shape)
+    return result.reshape(drawn.shape)
 
 
 def _unit(bits: NDArray[np.uint32]) -> NDArray[np.float32]:
