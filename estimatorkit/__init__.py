@@ -12,8 +12,10 @@ from __future__ import annotations
 from estimatorkit import wiring as wiring
 from estimatorkit.lazy import attach
 from estimatorkit.runtime.xla.flags import compile_without_unrolling
+from estimatorkit.runtime.xla.interrupts import keep_interrupts
 from estimatorkit.version import __version__ as __version__
 
 compile_without_unrolling()
+keep_interrupts()
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
