@@ -4,6 +4,8 @@
   JAX has a callback of the collector, which runs so often that 5 of 40 `run`s went on to their end.
 * JAX's extension modules turn what is raised while they are imported into other errors: of 40
   `run`s one crashed, one aborted, one hung, and one told of an ImportError.
+* JAX passes over all exceptions (`except:`) where it tries what a traced value can do: 3 of 177
+  exports went on.
 """
 
 from __future__ import annotations
@@ -65,12 +67,17 @@ class _AtomicImports(MetaPathFinder):
         found = PathFinder.find_spec(name, path, target)
         if found is not None and found.loader is not None:
             loader: Any = found.loader
-            loader.exec_module = _interrupts_put_off()(loader.exec_module)
+            loader.exec_module = interrupts_put_off(whole=True)(loader.exec_module)
         return found
 
 
 @contextmanager
-def _interrupts_put_off() -> Iterator[None]:
+def interrupts_put_off(whole: bool = False) -> Iterator[None]:
+    """A context manager, or decorator, that Ctrl-C does not end before its end.
+
+    Args:
+        whole: whether not even a second Ctrl-C does, and the first comes a moment after the end.
+    """
     handler = signal.getsignal(signal.SIGINT)
     if not _in_main_thread() or not callable(handler):
         yield
@@ -79,6 +86,8 @@ def _interrupts_put_off() -> Iterator[None]:
 
     def note(number: int, frame: FrameType | None) -> None:
         nonlocal came
+        if came and not whole:
+            handler(number, frame)
         came = True
 
     signal.signal(signal.SIGINT, note)
@@ -86,8 +95,10 @@ def _interrupts_put_off() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-        if came:
+        if came and whole:
             _send_again()
+        elif came:
+            handler(signal.SIGINT, sys._getframe())
 
 
 def _in_main_thread() -> bool:

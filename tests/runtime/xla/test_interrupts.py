@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from estimatorkit.runtime.xla import interrupts
-from estimatorkit.runtime.xla.interrupts import keep_interrupts
+from estimatorkit.runtime.xla.interrupts import interrupts_put_off, keep_interrupts
 
 
 def interrupt() -> None:
@@ -83,6 +83,26 @@ def test_imports_of_jax_are_not_cut_short(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert steps_before_interrupt(lambda: importlib.import_module(names[0])) == 1
     assert sys.modules.pop(names[0]).done
     assert steps_before_interrupt(lambda: importlib.import_module(names[1])) == 0
+
+
+def test_first_interrupt_of_a_trace_comes_at_its_end() -> None:
+    """A second one need not wait; errors of the trace do not hide the first."""
+    reached = []
+
+    @interrupts_put_off()
+    def work(times: int, fails: bool = False) -> None:
+        for number in range(times):
+            interrupt()
+            reached.append(number)
+        if fails:
+            raise ValueError
+
+    for times, fails in ((1, False), (3, False), (1, True)):
+        with pytest.raises(KeyboardInterrupt):
+            work(times, fails)
+    assert reached == [0, 0, 0]
+    work(0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_other_exceptions_are_told_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
