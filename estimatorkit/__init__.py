@@ -9,10 +9,14 @@ Names are imported when they are first used; `dir(estimatorkit)` lists them.
 
 from __future__ import annotations
 
-from estimatorkit import wiring as wiring
-from estimatorkit.lazy import attach
-from estimatorkit.runtime.xla.flags import compile_without_unrolling
-from estimatorkit.version import __version__ as __version__
+from estimatorkit.runtime.xla.interrupts import keep_interrupts
+
+keep_interrupts()  # of the next imports, too
+
+from estimatorkit import wiring as wiring  # noqa: E402
+from estimatorkit.lazy import attach  # noqa: E402
+from estimatorkit.runtime.xla.flags import compile_without_unrolling  # noqa: E402
+from estimatorkit.version import __version__ as __version__  # noqa: E402
 
 compile_without_unrolling()
 

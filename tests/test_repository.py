@@ -322,3 +322,12 @@ def test_architecture_page_names_exist() -> None:
         operator.attrgetter(name)(importlib.import_module(f"estimatorkit.{module}"))
     for path in re.findall(r"\b((?:\w+/)+\w+\.py)\b", page):
         assert (PACKAGE / path).is_file(), path
+
+
+def test_reliability_page_names_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "reliability.md").read_text("utf-8")
+    assert [
+        name for name in re.findall(r"`(tests/[^`]+)`", page) if not (ROOT / name).exists()
+    ] == []
+    numbers = re.findall(r"^\| T(\d+) \|", page, re.MULTILINE)
+    assert sorted(map(int, numbers)) == [*range(1, len(numbers) + 1)]

@@ -119,6 +119,8 @@ def checked_config(config: RunConfig | None, model_dir: str | os.PathLike[str] |
     if chosen is None:
         chosen = tempfile.mkdtemp(prefix="estimatorkit-")
         logger.warning("Using temporary folder as model directory: %s", chosen)
+    if "\0" in os.fspath(chosen):
+        raise value_error("model_dir has a NUL character", received=chosen)
     sessions = config.session_config
     if sessions is None:
         sessions = default_session_config()

@@ -622,4 +622,8 @@ def _predict_samples(experiment: Experiment) -> Path | None:
 
 def main() -> None:
     """The entry point of the console script."""
-    cli(prog_name="estimatorkit")
+    try:
+        cli(prog_name="estimatorkit")
+    except KeyboardInterrupt:  # before a command begins
+        click.echo("Interrupted.", err=True)
+        sys.exit(130)

@@ -47,6 +47,7 @@ from estimatorkit.runtime.xla.faults import (
     raise_found,
     tested,
 )
+from estimatorkit.runtime.xla.interrupts import interrupts_put_off
 from estimatorkit.runtime.xla.jaxpr_optimizer import optimized, rewritten
 from estimatorkit.runtime.xla.memory_errors import Shapes, abstract, out_of_memory
 from estimatorkit.runtime.xla.random_bits import random_key, split_key, state_in_body
@@ -506,6 +507,7 @@ def segment_function(
     """
     sites = sites or Sites()
 
+    @interrupts_put_off()
     @uncollected()
     def run(
         inputs: Sequence[Any], state: Sequence[Any], before: Any = None
@@ -522,6 +524,7 @@ def segment_function(
     return run
 
 
+@interrupts_put_off()
 @uncollected()
 def segment_jaxpr(
     segment: Segment,

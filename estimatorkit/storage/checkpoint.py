@@ -56,6 +56,7 @@ from estimatorkit.storage.checkpoint_state import (
     warn_once,
     without_set_aside,
 )
+from estimatorkit.storage.directory_lock import keep_lock
 from estimatorkit.storage.gfile import local_path
 from estimatorkit.storage.tensor_slice import TensorSlice
 from estimatorkit.storage.tensorflow_checkpoint import (
@@ -125,11 +126,13 @@ def write_checkpoint(
     Raises:
         InvalidArgumentError: the name, a dtype or the state cannot be stored.
         AlreadyExistsError: the path exists and is not a checkpoint.
+        FailedPreconditionError: the folder was removed and is another process's now (`keep_lock`).
         OpError: by errno, such as ResourceExhaustedError. All existing checkpoints, also of this
             name, are then intact, and no temporaries remain.
     """
     folder = Path(local_path(directory))
     path = folder / check_name(name)
+    keep_lock(folder)
     with os_errors("write the checkpoint", path):
         folder.mkdir(parents=True, exist_ok=True)
         _settle(folder)

@@ -5,6 +5,7 @@ The lock is on `writer.lock`, whose existence means nothing. `writer.lock.json` 
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -15,10 +16,23 @@ from types import TracebackType
 import filelock
 
 from estimatorkit.core import errors
+from estimatorkit.logger import logger
 from estimatorkit.storage.atomic_files import check_plain, os_errors, plain, remove_leftovers
 
 _LOCK = "writer.lock"
 _HOLDER = "writer.lock.json"
+
+_held: dict[str, DirectoryLock] = {}  # by absolute path
+
+
+def keep_lock(directory: str | os.PathLike[str]) -> None:
+    """Acquires the lock of a folder again if this process held it and the folder was removed.
+
+    Raises FailedPreconditionError if another process holds it now; does nothing without a lock.
+    """
+    lock = _held.get(os.path.abspath(directory))
+    if lock is not None:
+        lock.keep()
 
 
 class DirectoryLock:
@@ -34,6 +48,7 @@ class DirectoryLock:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = Path(directory)
         self._lock = filelock.FileLock(self._directory / _LOCK, thread_local=False)
+        self._file: os.stat_result | None = None
 
     @property
     def is_held(self) -> bool:
@@ -61,13 +76,32 @@ class DirectoryLock:
                     self._lock.release()
                     raise
                 remove_leftovers(self._directory)
+                self._file = os.stat(self._directory / _LOCK)
+                _held[os.path.abspath(self._directory)] = self
+
+    def keep(self) -> None:
+        """See `keep_lock`."""
+        if self._is_there():
+            return
+        depth = self._lock.lock_counter
+        self._lock.release(force=True)
+        _held.pop(os.path.abspath(self._directory))
+        for _ in range(depth):
+            self.acquire()
+        logger.warning(
+            "The model folder %s was removed, or its lock: it is written anew, without the events "
+            "and checkpoints that it held.",
+            self._directory,
+        )
 
     def release(self) -> None:
         """Releases the lock; does nothing if it is not held."""
         if not self.is_held:
             return
         if self._lock.lock_counter == 1:
-            (self._directory / _HOLDER).unlink(missing_ok=True)
+            _held.pop(os.path.abspath(self._directory), None)
+            if self._is_there():  # what came instead of a removed folder may be another's
+                (self._directory / _HOLDER).unlink(missing_ok=True)
         self._lock.release()
 
     def __enter__(self) -> DirectoryLock:
@@ -81,6 +115,13 @@ class DirectoryLock:
         traceback: TracebackType | None,
     ) -> None:
         self.release()
+
+    def _is_there(self) -> bool:
+        """Whether the locked file is in the folder still."""
+        with contextlib.suppress(OSError):
+            now = os.stat(self._directory / _LOCK)
+            return self._file is not None and os.path.samestat(now, self._file)
+        return False
 
     def _write_holder(self) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -8,7 +8,6 @@ import random
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ from tests.distribute.processes import (
     target,
     until,
 )
-from tests.distribute.proxies import Proxy
+from tests.distribute.proxies import Proxy, session_by
 
 pytestmark = pytest.mark.multiprocess
 
@@ -262,16 +261,6 @@ def test_closed_sessions_leave_no_channels(server: tf.train.Server) -> None:
             assert session.run(more) == number
             assert channels(server) == 1
     until(lambda: channels(server) == 0, "channels were kept")
-
-
-@contextmanager
-def session_by(address: str) -> Iterator[tf.Session]:
-    """A session of this process that reaches the server by an address, as others would."""
-    cluster = TaskCluster({"/job:ps/task:0": address}, HERE, None)
-    with tf.Session(
-        serve_target(f"by-{address}", Target(ResourceStore(), cluster, shared=False))
-    ) as made:
-        yield made
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ import pytest
 import estimatorkit as tf
 from tests.distribute.processes import Process, Processes, free_cluster, until
 from tests.distribute.proxies import Proxy
-from tests.distribute.trainings import END_SECS, Training, all_end
+from tests.distribute.trainings import END_SECS, Training, all_end, spread
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
@@ -44,13 +44,6 @@ def training_of(
     processes: Processes, folder: Path, jobs: Mapping[str, int] = JOBS, **options: Any
 ) -> Training:
     return Training(processes, folder, "asynchronous", jobs, **options)
-
-
-def spread(training: Training) -> float:
-    """By how much the counters differ from the global step at most, at the end."""
-    step = int(training.value("global_step"))
-    counts = [float(np.ravel(training.value(f"count_{index}"))[0]) for index in range(3)]
-    return max(abs(step - each) for each in counts)
 
 
 def lost(process: Process) -> bool:

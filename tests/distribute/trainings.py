@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable
 from tests.distribute.processes import Process, Processes, free_cluster
 
@@ -81,3 +83,10 @@ def all_end(processes: Mapping[str, Process], chief: str = "chief 0") -> None:
     deadline = time.monotonic() + END_SECS
     for process in processes.values():
         process.join(max(0.1, deadline - time.monotonic()))
+
+
+def spread(training: Training) -> float:
+    """By how much the counters of `asynchronous` differ from the global step at most."""
+    step = int(training.value("global_step"))
+    counts = [float(np.ravel(training.value(f"count_{index}"))[0]) for index in range(3)]
+    return max(abs(step - each) for each in counts)

@@ -300,3 +300,8 @@ def test_missing_return_names_the_function_and_its_line(given: Any, tmp_path: Pa
 def test_model_fn_that_returns_something_else_is_shown_it(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="received: 'spec'"):
         tf.estimator.Estimator(lambda features, labels, mode: "spec", tmp_path).train(rows, steps=1)
+
+
+def test_model_dir_without_nul() -> None:
+    with pytest.raises(ValueError, match="model_dir has a NUL character"):
+        Estimator(constant_model(1.0), "a\0b")

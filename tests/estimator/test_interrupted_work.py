@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -91,3 +92,32 @@ def test_interrupted_work_leaves_whole_files(kind: str, moment: float, tmp_path:
         "KeyboardInterrupt"
     }
     check_files(kind, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [0.0, 0.5, 1.5, 3.0])
+def test_interrupted_command_ends_with_130(moment: float, tmp_path: Path) -> None:
+    """At moments from the first import to the export."""
+    config = Path(__file__).parents[2] / "configs" / "iris_dnn.yaml"
+    change = ["--model-dir", str(tmp_path / "model"), "train.steps=1000000"]
+    program = """
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        from estimatorkit.__main__ import main
+        print("at", flush=True)
+        main()
+        """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program), "run", str(config), *change],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at\n"
+    time.sleep(moment)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert "\nInterrupted." in f"\n{told}"
+    assert "Traceback" not in told

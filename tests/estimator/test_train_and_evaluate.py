@@ -121,6 +121,17 @@ def test_schedule_matches_tensorflow_timer(monkeypatch: pytest.MonkeyPatch) -> N
             timer.update_last_triggered_step(step)
 
 
+def test_timer_triggers_after_a_clock_that_went_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("time.time", clock)
+    timer = SecondOrStepTimer(every_secs=10)
+    timer.update_last_triggered_step(1)
+    clock.now -= 3600
+    assert timer.should_trigger_for_step(2)
+    assert timer.update_last_triggered_step(2) == (0.0, 1)
+    assert not timer.should_trigger_for_step(3)
+
+
 # -- one training
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,9 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from estimatorkit.core import errors
+from estimatorkit.storage.checkpoint import write_checkpoint
 from estimatorkit.storage.directory_lock import DirectoryLock
 
 HOLD = """
@@ -119,3 +122,39 @@ def test_uncreatable_folder_raises(tmp_path: Path) -> None:
     with pytest.raises(errors.FailedPreconditionError, match=r"writer\.lock\.json"):
         lock.acquire()
     assert not lock.is_held
+
+
+def test_removed_folder_is_locked_again_by_the_next_save(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "model"
+    value = {"x": np.zeros(2)}
+    with DirectoryLock(folder) as lock, lock:
+        write_checkpoint(folder, "model.ckpt-1", value)
+        assert not caplog.messages
+        shutil.rmtree(folder)
+        write_checkpoint(folder, "model.ckpt-2", value)
+        assert "was removed" in caplog.text
+        with pytest.raises(errors.FailedPreconditionError, match=f"process {os.getpid()} on"):
+            DirectoryLock(folder).acquire()
+    assert sorted(os.listdir(folder)) == ["model.ckpt-2", "writer.lock"]
+
+
+def test_folder_that_another_writer_made_anew_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    with DirectoryLock(folder) as lock:
+        shutil.rmtree(folder)
+        with holder(folder) as process:
+            with pytest.raises(errors.FailedPreconditionError, match=f"process {process.pid} on"):
+                write_checkpoint(folder, "model.ckpt-2", {"x": np.zeros(2)})
+            assert not lock.is_held
+            lock.release()
+            assert sorted(os.listdir(folder)) == ["writer.lock", "writer.lock.json"]
+
+
+def test_end_of_a_folder_that_became_a_file_is_silent(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    with DirectoryLock(folder):
+        shutil.rmtree(folder)
+        folder.touch()
+    assert folder.is_file()

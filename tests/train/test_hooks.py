@@ -329,6 +329,20 @@ class TestCheckpoints:
         counting.train(tmp_path, [Ticks(), saver], 30)
         assert checkpoints(tmp_path) == [0, 7, 14, 21, 28, 30][-5:]
 
+    def test_clock_that_goes_back_delays_no_save(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = Clock()
+        monkeypatch.setattr("estimatorkit.train.hooks.checkpoint_hooks.time.time", clock)
+
+        class SetBack(AfterRunOnly):
+            def after_run(self, *_: Any) -> None:
+                clock.now -= 3600.0
+
+        saver = CheckpointSaverHook(str(tmp_path), save_secs=600)
+        counting.train(tmp_path, [SetBack(), saver], 3)
+        assert checkpoints(tmp_path) == [0, 1, 2, 3]
+
     def test_seconds_need_no_control(self, tmp_path: Path) -> None:
         saver, recorder = CheckpointSaverHook(str(tmp_path), save_secs=600), Recorder()
         counting.train(tmp_path, [saver, recorder], 1000)

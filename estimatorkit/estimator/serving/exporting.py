@@ -52,7 +52,6 @@ from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.local_state import LocalState
 from estimatorkit.runtime.plan import make_plan
 from estimatorkit.runtime.session import Session
-from estimatorkit.runtime.xla.interrupts import keeping_interrupts
 from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_beside
 from estimatorkit.storage.checkpoint_format import write_contents
 from estimatorkit.storage.gfile import local_path
@@ -122,7 +121,6 @@ def export_saved_model(
     )
 
 
-@keeping_interrupts()
 def experimental_export_all_saved_models(
     estimator: Any,
     export_dir_base: str | os.PathLike[str],

@@ -39,6 +39,7 @@ from estimatorkit.runtime.host_segments import HostSegment
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.state import ProcessState
 from estimatorkit.runtime.symbolic import is_refusal, polymorphic_function
+from estimatorkit.runtime.xla.interrupts import interrupts_put_off
 from estimatorkit.runtime.xla.platforms import portable
 from estimatorkit.storage import tensor_proto
 
@@ -328,7 +329,7 @@ class _Writer:
             taken.append(_abstract([*shape], attrs["dtype"]))
         function = jax.jit(polymorphic_function(segment))
         try:
-            with x64() if segment.wide else nullcontext(), portable():
+            with x64() if segment.wide else nullcontext(), portable(), interrupts_put_off():
                 program = jax.export.export(function, platforms=PLATFORMS)(taken)
                 return bytes(program.serialize())
         except Exception as error:

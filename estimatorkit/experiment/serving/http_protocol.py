@@ -64,8 +64,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     uvicorn limits idle connections only: a thousand half-sent requests would stay open for ever. It
     parses all that it reads, 256 kB or 7,000 requests, and reads more after each answer: a client
-    that reads no answers fills 850 MB in 25 s. Here nothing is parsed while a request waits for the
-    answer of another, and nothing read while something is to be parsed. Protocol errors are JSON.
+    that reads no answers fills 850 MB in 25 s. (Servers of a bare application grow in 20 s by
+    550 MB with uvicorn 0.54 and httptools, by 1 with h11, which is slower, by 2 with granian 2.8,
+    by none with hypercorn 0.18.) Here nothing is parsed while a request waits for the answer of
+    another, and nothing read while something is to be parsed. Protocol errors are JSON.
     """
 
     _timer: asyncio.TimerHandle | None = None

@@ -33,7 +33,6 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.training_and_evaluation import train_and_evaluate
 from estimatorkit.experiment.tuning.space import Dimension
-from estimatorkit.runtime.xla.interrupts import keeping_interrupts
 from estimatorkit.storage.atomic_files import check_plain, os_errors
 from estimatorkit.train.hooks.hooks import NanLossDuringTrainingError
 
@@ -213,10 +212,8 @@ class Search:
             objective: returns the value of some settings; None is the best of what it reported.
             trials: how many.
         """
-        with keeping_interrupts() as check:
-            while (trial := self._next(trials)) is not None:
-                self._run_trial(trial, objective)
-                check()
+        while (trial := self._next(trials)) is not None:
+            self._run_trial(trial, objective)
 
     def _run_trial(self, trial: Any, objective: Callable[[Settings, Report], float | None]) -> None:
         states = optuna().trial.TrialState

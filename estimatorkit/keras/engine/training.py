@@ -39,7 +39,6 @@ from estimatorkit.ops.array import array, indexing
 from estimatorkit.ops.math import elementwise
 from estimatorkit.runtime.loop import Steps
 from estimatorkit.runtime.session import Session
-from estimatorkit.runtime.xla.interrupts import keeping_interrupts
 from estimatorkit.train.checks import collecting_step_checks
 from estimatorkit.train.training import CheckedLoop
 
@@ -370,7 +369,6 @@ class _Fit:
     _step: Step
     _callbacks: Any
     _validate: Callable[[int], Mapping[str, Any]] | None
-    _check: Callable[[], None]
     _epochs: int
     _epoch: int
     _begun: bool = False
@@ -406,7 +404,6 @@ class _Fit:
             except OutOfRangeError:
                 self._end_of_data()
                 continue
-            self._check()
             self._take(result)
             if result.ended and self._done:
                 self._end_of_data()
@@ -498,12 +495,12 @@ def fit(
 ) -> None:
     """Trains: see `Model.fit`."""
     step = model.step("train", batches.dataset.element_spec, class_weight)
-    with callbacks.around_training(), keeping_interrupts() as check:
+    with callbacks.around_training():
         callbacks.on_train_begin()
         first = callbacks.first_epoch(initial_epoch)
         if first < epochs:
             try:
-                _Fit(model, batches, step, callbacks, validate, check, epochs, first).run()
+                _Fit(model, batches, step, callbacks, validate, epochs, first).run()
             finally:
                 step.close()
         callbacks.on_train_end()

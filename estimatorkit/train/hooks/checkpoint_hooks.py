@@ -116,7 +116,7 @@ class CheckpointSaverHook(SessionRunHook):
         elif self._steps is not None:
             due = steps.last >= self._saved_step + self._steps
         else:
-            due = time.time() - self._saved_at >= (self._secs or 0.0)
+            due = not 0 <= time.time() - self._saved_at < (self._secs or 0.0)  # clocks go back
         if due and self._save(steps.session, steps.last):
             steps.request_stop("a checkpoint listener asked for it")
 

@@ -365,7 +365,11 @@ class LoggingTensorHook(SessionRunHook):
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Fetches the tensors."""
         now = time.time()
-        due = self._logged_at is None or self._secs is None or now - self._logged_at >= self._secs
+        due = (
+            self._logged_at is None
+            or self._secs is None
+            or not 0 <= now - self._logged_at < self._secs  # clocks go back
+        )
         return SessionRunArgs(self._fetches) if due else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:

@@ -55,7 +55,7 @@ class SecondOrStepTimer:
         if step == self._last_step:
             return False
         if self._every_secs is not None:
-            return time.time() >= self._last_time + self._every_secs
+            return not 0 <= time.time() - self._last_time < self._every_secs  # clocks go back
         return step >= self._last_step + (self._every_steps or 0)
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
@@ -68,7 +68,7 @@ class SecondOrStepTimer:
         if self._last_step is None:
             elapsed: tuple[float | None, int | None] = (None, None)
         else:
-            elapsed = (now - self._last_time, step - self._last_step)
+            elapsed = (max(now - self._last_time, 0.0), step - self._last_step)
         self._last_step, self._last_time = step, now
         return elapsed
 
