@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from estimatorkit import wiring as wiring
 from estimatorkit.lazy import attach
-from estimatorkit.runtime.xla.flags import compile_without_unrolling
+from estimatorkit.runtime.xla.flags import compile_without_unrolling, share_one_arena
 from estimatorkit.version import __version__ as __version__
 
 compile_without_unrolling()
+share_one_arena()
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
