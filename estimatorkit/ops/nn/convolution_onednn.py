@@ -173,25 +173,49 @@ def _piece(problem: Problem) -> int:
     return max(least, PIECE_BYTES // example) // PIECE_EXAMPLES * PIECE_EXAMPLES
 
 
+def _scaled(window: Window, by: int) -> Window:
+    """The window if each place of the last dimension of space becomes `by` places."""
+    *pads, (before, after) = window.pads
+    *dilations, dilation = window.dilations
+    return window._replace(
+        pads=(*pads, (before * by, after * by)), dilations=(*dilations, dilation * by)
+    )
+
+
 def filter_gradient(x: Any, dy: Any, problem: Problem) -> Any:
-    """The gradient of the filter, by convolutions in which batch and channels are exchanged."""
+    """The gradient of the filter, by convolutions whose channels are the examples and whose filter
+    is `dy`.
+
+    The channels of `x` are neighbours in the last dimension of space, in which `dy` is dilated by
+    their number, so that a row of outputs is that of all channels. With the channels as the batch,
+    a row had as many outputs as the filter has columns: too few to keep the processor's units busy
+    for each number of `dy` that was read (3x3x16x16 of 64x32x32 took 5.2 ms of all cores, now 2.3;
+    3x3x64x64 of 64x8x8 1.8, now 1.3).
+    """
     window = filter_gradient_window(problem)
     # Negative padding crops elements that no filter position reaches; the custom call cannot crop.
     used = [slice(None, min(after, 0) or None) for _, after in window.pads]
     pads = tuple((before, max(after, 0)) for before, after in window.pads)
     window = window._replace(pads=pads)
+    # With dilations, the outputs of a row would not be next to each other.
+    in_row = problem.x[-1] if window.strides[-1] == 1 else 1
+    window = _scaled(window, in_row)
     step = _piece(problem)
 
     def of(x: Any, dy: Any) -> Any:
         # Without barriers XLA fuses the transposition with slices of x, into a scalar loop.
-        x = _barrier(jnp.swapaxes(_barrier(x)[(slice(None), *used)], 0, -1))
+        x = _barrier(x)[(slice(None), *used)]
+        *space, width, channels = x.shape[1:]
+        x = x.reshape(len(x), *space, width * in_row, channels // in_row)
+        x = _barrier(jnp.swapaxes(x, 0, -1))
         filters = (*dy.shape[1:-1], dy.shape[0], dy.shape[-1])
         return _call(x, dy, Problem(x.shape, filters, window), channels_first=True)
 
     def summed(x: Any, dy: Any) -> Any:
         starts = range(0, len(x), step)
         parts = [of(x[at : at + step], dy[at : at + step]) for at in starts]
-        return jnp.moveaxis(functools.reduce(jnp.add, parts), 0, problem.rank)
+        total = functools.reduce(jnp.add, parts)
+        return jnp.moveaxis(total, 0, problem.rank).reshape(problem.filters)
 
     def call(x: Any, dy: Any) -> Any:
         # Nor may it be fused with the producer of x, which barriers allow and a branch does not: 32
