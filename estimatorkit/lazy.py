@@ -135,7 +135,7 @@ class LazyFunctions:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            return getattr(importlib.import_module(self._module), name)(*args, **kwargs)
+            return getattr(fetch(self._module), name)(*args, **kwargs)
 
         return call
 
@@ -159,7 +159,7 @@ class Port:
                 raise RuntimeError(
                     f"nothing is connected to the port {self._name!r}; see wiring.py"
                 )
-            self._module = importlib.import_module(_connected[self._name]._module)
+            self._module = fetch(_connected[self._name]._module)
         return getattr(self._module, name)
 
 

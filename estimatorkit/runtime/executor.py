@@ -25,6 +25,7 @@ from estimatorkit.core.function_graph import may_not_end
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
+from estimatorkit.garbage import uncollected
 from estimatorkit.runtime.host_segments import HostSegment, InitializerSegment
 from estimatorkit.runtime.interpreted import Interpretation, NotInterpretable, SegmentInterpreter
 from estimatorkit.runtime.lower import (
@@ -155,6 +156,7 @@ class CompiledSegment:
             there are tests; and what is to run these shapes next time.
         """
         mode = self._state.executor
+        known = executor
         if executor is None and (
             mode == "xla"
             or not is_cpu(self._device)
@@ -162,16 +164,22 @@ class CompiledSegment:
         ):
             executor = self._compile(static, self._record)
         elif isinstance(executor, Interpretation) and mode == "auto":
-            executor = self._executable(executor) or executor
+            executor = known = self._executable(executor) or executor
         if executor is None or isinstance(executor, Interpretation):
             try:
                 return self._interpret(executor, inputs, static)
             except NotInterpretable:
                 executor = self._compile(static, self._record)
-        return self._call(executor, inputs), executor
+        return self._call(executor, inputs, executor is not known), executor
 
-    def _call(self, executable: Callable[..., Any], inputs: list[Any]) -> Any:
-        """The results of an executable."""
+    def _call(self, executable: Any, inputs: list[Any], is_new: bool) -> Any:
+        """The results of an executable.
+
+        Args:
+            executable: what `jax.jit` or a compilation ahead returned.
+            inputs: the values of the inputs that are not static.
+            is_new: whether it has not run yet.
+        """
         state, access = self._state, self._access
         compilations = state.compilations[self._name]
         changed = None
@@ -181,6 +189,8 @@ class CompiledSegment:
                 given = inputs, kept, donated
                 if state.several_devices:
                     given = jax.device_put(given, self._device)
+                if is_new:
+                    self._lower(executable, *given)
                 if self._may_not_end:
                     watch = LoopWatch(state.cancellation.check_of_thread())
                     with watch.running():
@@ -286,10 +296,15 @@ class CompiledSegment:
         kept, donated = (
             [named[name] for name in names] for names in (self._access.kept, self._access.donated)
         )
-        number = [np.int32(0)] if self._may_not_end else []
         with self._context():
-            executable.lower(list(inputs), kept, donated, *number).compile()
+            self._lower(executable, list(inputs), kept, donated).compile()
         return executable, shapes
+
+    @uncollected()
+    def _lower(self, executable: Any, inputs: Any, kept: Any, donated: Any) -> Any:
+        """Traces and lowers, which the first call does not repeat; compiles nothing."""
+        number = [np.int32(0)] if self._may_not_end else []
+        return executable.lower(inputs, kept, donated, *number)
 
     def _record(self, values: Mapping[Tensor, Any]) -> None:
         """Records the shapes of what is compiled."""
