@@ -192,6 +192,7 @@ class ClusterLoop(StepLoop):
         self._input_secs = math.inf  # that the last element took
         self._tasks = {
             task: _TaskStep(
+                task,
                 [each for each in epilogue if each[0].task == task],
                 [each for each in prologue if each[0].task == task],
             )
@@ -305,16 +306,17 @@ class ClusterLoop(StepLoop):
         with self._state.channels() as channel:
             self._exchange(channel, {}, values)
             while values is not None:
-                if self._guarded(partial(self._own, values), not rows) is None:
+                waits: list[Callable[[], None]] = []
+                if self._guarded(partial(self._own, values, waits), not rows) is None:
                     break
                 is_last = stop.ends_with(len(rows) + 1, values.get(self._counter))
                 if not is_last and self._prologue_only_reads and self._input_secs < _QUICK_SECS:
-                    sent = self._send(channel, values, {})
+                    sent = self._send(channel, values, {}, waits)
                     following = self._next_input(False)
-                    self._receive(sent, following)
-                else:
+                else:  # while this step computes
                     following = None if is_last else self._next_input(False)
-                    self._exchange(channel, values, following)
+                    sent = self._send(channel, values, following, waits)
+                self._receive(sent, following)
                 self._done += 1
                 rows.append({tensor: values[tensor] for tensor in self._every})
                 values = following
@@ -344,14 +346,19 @@ class ClusterLoop(StepLoop):
         channel: Callable[[str], TaskChannel],
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
+        waits: Sequence[Callable[[], None]] = (),
     ) -> list[tuple[_TaskStep, TaskChannel]]:
+        """Sends the requests, after the ids are made and `waits` have ended."""
         cluster = self._state.cluster
+        asked = [step for step in self._tasks.values() if step.has_work(done, following)]
+        ids = [step.prologue_arrays(following) for step in asked]
+        for wait in waits:  # replies overwrite what a step reads
+            wait()
         sent: list[tuple[_TaskStep, TaskChannel]] = []
-        for task, step in self._tasks.items():
-            if step.has_work(done, following):
-                to = channel(task)
-                to.send(step.request(to, cluster, self._ahead, done, following))
-                sent.append((step, to))
+        for step, its_ids in zip(asked, ids, strict=True):
+            to = channel(step.task)
+            to.send(step.request(to, cluster, self._ahead, done, following, its_ids))
+            sent.append((step, to))
         return sent
 
     def _receive(
@@ -411,9 +418,12 @@ class _LocalPartitions:
     def __init__(self, parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> None:
         self._runners = [(part, PlanRunner(state.own_plan(part, whole), state)) for part in parts]
 
-    def __call__(self, values: dict[Any, Any]) -> dict[Any, Any]:
+    def __call__(
+        self, values: dict[Any, Any], waits: list[Callable[[], None]] | None = None
+    ) -> dict[Any, Any]:
+        """Adds what the partitions compute to the values; for `waits` see `PlanRunner.compute`."""
         for part, runner in self._runners:
-            found = runner.compute([values[tensor] for tensor in part.inputs])
+            found = runner.compute([values[tensor] for tensor in part.inputs], waits=waits)
             values.update(zip(part.outputs, found, strict=True))
         return values
 
@@ -434,13 +444,25 @@ def _remote(parts: Sequence[Partition], whole: Partitions, state: ClusterState) 
 class _TaskStep:
     """The request to a task between two steps: the epilogue of one and the prologue of the next."""
 
-    def __init__(self, epilogue: Sequence[_Remote], prologue: Sequence[_Remote]) -> None:
+    def __init__(
+        self, task: str, epilogue: Sequence[_Remote], prologue: Sequence[_Remote]
+    ) -> None:
+        self.task = task
         self._epilogue = epilogue
         self._prologue = prologue
 
     def has_work(self, done: dict[Any, Any], following: dict[Any, Any] | None) -> bool:
         """Whether the task has anything to do for the values of a step and of the next."""
         return bool((done and self._epilogue) or (following is not None and self._prologue))
+
+    def prologue_arrays(self, following: dict[Any, Any] | None) -> list[Any]:
+        """What the prologue of a step gets; the distinct ids are kept in the step's values."""
+        if following is None:
+            return []
+        known: Distinct = {}
+        arrays = [array for _, rows in self._prologue for array in rows.sent(following, known)]
+        following[self] = known
+        return arrays
 
     def request(
         self,
@@ -449,15 +471,13 @@ class _TaskStep:
         ahead: int,
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
+        ids: Sequence[Any],
     ) -> rpc.RunPrograms:
-        """The request, to be sent by the channel; the ids of `following` are kept there."""
+        """The request, to be sent by the channel; `ids` are the arrays of the prologue."""
         epilogue = self._epilogue if done else []
         prologue = self._prologue if following is not None else []
         known: Distinct = done.pop(self, {})
         arrays = [array for _, rows in epilogue for array in rows.sent(done, known)]
-        given = {} if following is None else following
-        known = given[self] = {}
-        arrays += [array for _, rows in prologue for array in rows.sent(given, known)]
         return rpc.RunPrograms(
             tuple(each.named(channel) for each, _ in (*epilogue, *prologue)),
             cluster.worker,
@@ -466,7 +486,7 @@ class _TaskStep:
             ahead,
             cluster.bfloat16_rows,
             zero_copy=True,
-            arrays=arrays,
+            arrays=[*arrays, *ids],
         )
 
     def received(self, found: Sequence[Any]) -> list[tuple[Tensor, Any, Any]]:
