@@ -192,7 +192,7 @@ class ClusterLoop(StepLoop):
         self._input_secs = math.inf  # that the last element took
         self._tasks = {
             task: _TaskStep(
-                task,
+                state.cluster.bound is None,  # else the task counts its steps
                 [each for each in epilogue if each[0].task == task],
                 [each for each in prologue if each[0].task == task],
             )
@@ -347,38 +347,41 @@ class ClusterLoop(StepLoop):
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
         waits: Sequence[Callable[[], None]] = (),
-    ) -> list[tuple[_TaskStep, TaskChannel]]:
+    ) -> _Sent:
         """Sends the requests, after the ids are made and `waits` have ended."""
-        cluster = self._state.cluster
-        asked = [step for step in self._tasks.values() if step.has_work(done, following)]
-        ids = [step.prologue_arrays(following) for step in asked]
+        ids = {task: step.ids(following) for task, step in self._tasks.items()}
         for wait in waits:  # replies overwrite what a step reads
             wait()
-        sent: list[tuple[_TaskStep, TaskChannel]] = []
-        for step, its_ids in zip(asked, ids, strict=True):
-            to = channel(step.task)
-            to.send(step.request(to, cluster, self._ahead, done, following, its_ids))
-            sent.append((step, to))
+        sent: _Sent = []
+        for task, step in self._tasks.items():
+            updates = step.updates(done)
+            if ids[task] is not None or updates is not None:
+                to = channel(task)
+                to.send(step.request(to, self._state.cluster, self._ahead, updates, ids[task]))
+                sent.append((step, to, ids[task] is not None))
         return sent
 
-    def _receive(
-        self, sent: Sequence[tuple[_TaskStep, TaskChannel]], following: dict[Any, Any] | None
-    ) -> None:
+    def _receive(self, sent: _Sent, following: dict[Any, Any] | None) -> None:
         failed: list[OpError] = []
-        for step, to in sent:
+        for step, to, is_asked in sent:
             try:
                 reply = to.receive(self._state.raise_if_cancelled)
             except OpError as error:
                 failed.append(error)
             else:
-                if following is not None:
-                    for tensor, value, array in step.received(reply.arrays):
-                        is_copied = tensor in self._copied or (
-                            self._ahead and np.may_share_memory(value, array)
-                        )
-                        following[tensor] = np.array(value) if is_copied else value
+                if following is None or not is_asked:
+                    continue
+                for tensor, value, array in step.received(reply.arrays):
+                    is_copied = tensor in self._copied or (
+                        self._ahead and np.may_share_memory(value, array)
+                    )
+                    following[tensor] = np.array(value) if is_copied else value
         if failed:
             raise attributed(failed[0], self._state.graph)
+
+
+_Sent = list[tuple["_TaskStep", "TaskChannel", bool]]
+"""The requests of a step, with whether each asks for what the next step reads."""
 
 
 class _StopCondition:
@@ -445,39 +448,50 @@ class _TaskStep:
     """The request to a task between two steps: the epilogue of one and the prologue of the next."""
 
     def __init__(
-        self, task: str, epilogue: Sequence[_Remote], prologue: Sequence[_Remote]
+        self, may_skip: bool, epilogue: Sequence[_Remote], prologue: Sequence[_Remote]
     ) -> None:
-        self.task = task
+        self._may_skip = may_skip
         self._epilogue = epilogue
         self._prologue = prologue
 
-    def has_work(self, done: dict[Any, Any], following: dict[Any, Any] | None) -> bool:
-        """Whether the task has anything to do for the values of a step and of the next."""
-        return bool((done and self._epilogue) or (following is not None and self._prologue))
+    def _has_none(self, parts: Sequence[_Remote], values: dict[Any, Any]) -> bool:
+        """Whether the task holds no row that these parts of a step use, and does nothing else."""
+        return self._may_skip and all(rows.are_elsewhere(values) for _, rows in parts)
 
-    def prologue_arrays(self, following: dict[Any, Any] | None) -> list[Any]:
-        """What the prologue of a step gets; the distinct ids are kept in the step's values."""
-        if following is None:
-            return []
+    def ids(self, following: dict[Any, Any] | None) -> list[Any] | None:
+        """What the prologue takes, the ids of rows; None if the task is not asked.
+
+        The distinct ids are kept in the step's values, as are rows that are not asked for.
+        """
+        if following is None or not self._prologue:
+            return None
+        if self._has_none(self._prologue, following):
+            for _, rows in self._prologue:
+                following.update(rows.unused(following))
+            return None
         known: Distinct = {}
         arrays = [array for _, rows in self._prologue for array in rows.sent(following, known)]
         following[self] = known
         return arrays
+
+    def updates(self, done: dict[Any, Any]) -> list[Any] | None:
+        """What the epilogue takes; None if the task is not asked."""
+        if not done or not self._epilogue or self._has_none(self._epilogue, done):
+            return None
+        known: Distinct = done.pop(self, {})
+        return [array for _, rows in self._epilogue for array in rows.sent(done, known)]
 
     def request(
         self,
         channel: TaskChannel,
         cluster: TaskCluster,
         ahead: int,
-        done: dict[Any, Any],
-        following: dict[Any, Any] | None,
-        ids: Sequence[Any],
+        updates: list[Any] | None,
+        ids: list[Any] | None,
     ) -> rpc.RunPrograms:
-        """The request, to be sent by the channel; `ids` are the arrays of the prologue."""
-        epilogue = self._epilogue if done else []
-        prologue = self._prologue if following is not None else []
-        known: Distinct = done.pop(self, {})
-        arrays = [array for _, rows in epilogue for array in rows.sent(done, known)]
+        """The request, to be sent by the channel, of what `updates` and `ids` returned."""
+        epilogue = () if updates is None else self._epilogue
+        prologue = () if ids is None else self._prologue
         return rpc.RunPrograms(
             tuple(each.named(channel) for each, _ in (*epilogue, *prologue)),
             cluster.worker,
@@ -486,7 +500,7 @@ class _TaskStep:
             ahead,
             cluster.bfloat16_rows,
             zero_copy=True,
-            arrays=[*arrays, *ids],
+            arrays=[*(updates or ()), *(ids or ())],
         )
 
     def received(self, found: Sequence[Any]) -> list[tuple[Tensor, Any, Any]]:

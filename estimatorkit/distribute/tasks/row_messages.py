@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType, bfloat16, float32
+from estimatorkit.core.indexed_slices import may_hold_surplus
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.distribute.tasks.partitions import Partition
 from estimatorkit.lazy import LazyFunctions
@@ -75,6 +77,48 @@ class RowMessages:
         for found in (self._lookups, self._updates):
             for ids in [ids for ids, rows in found.items() if used[ids] != len(rows)]:
                 del found[ids]
+        self._lengths = self._lengths_of(part)
+
+    def _lengths_of(self, part: Partition) -> dict[Tensor, int] | None:
+        """The rows of the variable that each tensor of ids is for, an id that stands for those of
+        other parts; None if the partition does more than look up and update rows.
+        """
+        lengths: dict[Tensor, int] = {}
+        taken = dict.fromkeys([*self._lookups, *self._updates])
+        taken.update(dict.fromkeys(each for rows in self._updates.values() for each in rows))
+        given = {each for rows in self._lookups.values() for each in rows}
+        for op in part.ops:
+            if role_of(op) in (Role.READ, Role.NO_OP):
+                continue
+            ids = next((each for each in op.inputs if each in self._lookups), None)
+            if ids is None and op.type in _OF_TOUCHED_ROWS:
+                ids = next((each for each in op.inputs if each in self._updates), None)
+            if ids is None or not may_hold_surplus(ids):
+                return None
+            table = op.inputs[0]
+            shape = table.op.attrs["shape"] if ids in self._updates else table.shape
+            if not shape.is_fully_defined():
+                return None
+            lengths[ids] = int(shape[0])
+        is_all = not part.kept and taken.keys() == set(self._takes) and given == set(self._gives)
+        return lengths if is_all else None
+
+    def are_elsewhere(self, values: Mapping[Tensor, Any]) -> bool:
+        """Whether the task holds none of the rows, so that it need not be asked."""
+        return self._lengths is not None and all(
+            bool((np.asarray(values[ids]) == length).all()) for ids, length in self._lengths.items()
+        )
+
+    def unused(self, values: Mapping[Tensor, Any]) -> dict[Tensor, Any]:
+        """Zeros in place of rows that are elsewhere, which nobody reads."""
+        return {
+            each: np.zeros(
+                (*np.shape(values[ids]), *map(int, each.op.inputs[0].shape[1:])),
+                each.dtype.numpy_dtype,
+            )
+            for ids, rows in self._lookups.items()
+            for each in rows
+        }
 
     def sent(self, values: Mapping[Tensor, Any], known: Distinct) -> list[NDArray[Any]]:
         """Returns the arrays to send, with duplicate ids merged.
@@ -156,6 +200,12 @@ class RowMessages:
             values.append(widened(value, tensor.dtype))
         return values
 
+
+_OF_TOUCHED_ROWS = (
+    *("SparseApplyAdagrad", "SparseApplyFtrl", "SparseApplyGradientDescent"),
+    *("SparseApplyLazyAdam", "SparseApplyRowwiseAdagrad"),
+)
+"""Updates that change the rows of their indices, and nothing without any."""
 
 _SUMMED = (np.dtype(np.float32), np.dtype(np.float64))
 """Gradients of 16 bits are summed by the task, in 32 bits."""
