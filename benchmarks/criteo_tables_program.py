@@ -5,8 +5,9 @@ Trains a network over embeddings with Adagrad, and prints examples a second and 
     python benchmarks/criteo_tables_program.py PARTICIPANT [DIVISOR]
 
 PARTICIPANT is tensorflow, pytorch, estimatorkit, dynamic (tables that grow), ahead (two steps in
-flight) or rounded (and rows sent as bfloat16). DIVISOR makes the tables that many times smaller: what the rest takes is what is left. In a
-cluster (`TF_CONFIG`), every process runs the program.
+flight) or rounded (two steps in flight, rows as bfloat16). DIVISOR makes the tables that many times
+smaller: what the rest takes is what is left. In a cluster (`TF_CONFIG`), every process runs the
+program.
 """
 
 from __future__ import annotations

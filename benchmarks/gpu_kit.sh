@@ -21,7 +21,7 @@ done
 # shellcheck disable=SC2086
 "${PIP_PYTHON:-python3}" -m pip download --quiet --no-deps --only-binary=:all: --python-version "$python" \
     --implementation cp $platforms --dest "$folder/wheels" \
-    absl-py annotated-types filelock flatbuffers google-crc32c hypothesis iniconfig packaging pluggy protobuf \
+    absl-py annotated-types filelock flatbuffers google-crc32c hypothesis iniconfig packaging pillow pluggy protobuf \
     pydantic pygments pytest safetensors sortedcontainers tensorboard threadpoolctl tqdm typing-extensions typing-inspection
 "${PIP_PYTHON:-python3}" -m pip download --quiet --no-deps --only-binary=:all: --python-version "$python" \
     --implementation cp $platforms --dest "$folder/wheels" \
