@@ -99,7 +99,7 @@ class RowMessages:
             shape = table.op.attrs["shape"] if ids in self._updates else table.shape
             if not shape.is_fully_defined():
                 return None
-            lengths[ids] = int(shape[0])
+            lengths[ids] = next(map(int, shape))
         is_all = not part.kept and taken.keys() == set(self._takes) and given == set(self._gives)
         return lengths if is_all else None
 
@@ -111,14 +111,12 @@ class RowMessages:
 
     def unused(self, values: Mapping[Tensor, Any]) -> dict[Tensor, Any]:
         """Zeros in place of rows that are elsewhere, which nobody reads."""
-        return {
-            each: np.zeros(
-                (*np.shape(values[ids]), *map(int, each.op.inputs[0].shape[1:])),
-                each.dtype.numpy_dtype,
-            )
-            for ids, rows in self._lookups.items()
-            for each in rows
-        }
+        found = {}
+        for ids, rows in self._lookups.items():
+            for each in rows:
+                row = tuple(map(int, each.op.inputs[0].shape[1:]))
+                found[each] = np.zeros(np.shape(values[ids]) + row, each.dtype.numpy_dtype)
+        return found
 
     def sent(self, values: Mapping[Tensor, Any], known: Distinct) -> list[NDArray[Any]]:
         """Returns the arrays to send, with duplicate ids merged.
@@ -201,10 +199,13 @@ class RowMessages:
         return values
 
 
-_OF_TOUCHED_ROWS = (
-    *("SparseApplyAdagrad", "SparseApplyFtrl", "SparseApplyGradientDescent"),
-    *("SparseApplyLazyAdam", "SparseApplyRowwiseAdagrad"),
-)
+_OF_TOUCHED_ROWS = {
+    "SparseApplyAdagrad",
+    "SparseApplyFtrl",
+    "SparseApplyGradientDescent",
+    "SparseApplyLazyAdam",
+    "SparseApplyRowwiseAdagrad",
+}
 """Updates that change the rows of their indices, and nothing without any."""
 
 _SUMMED = (np.dtype(np.float32), np.dtype(np.float64))
