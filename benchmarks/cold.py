@@ -1,11 +1,12 @@
 """Runs whole programs in fresh processes beside TensorFlow 2.15: time, processor time, memory.
 
-    PYTHONPATH=. python benchmarks/cold.py [--only text_cnn ...] [--rounds 3] [--write]
+    PYTHONPATH=. python benchmarks/cold.py [--only text_cnn ...] [--rounds 3] [--busy 2] [--write]
 
 A program of `programs` is run as it stands; for TensorFlow its import line is changed. A round is
 TensorFlow, then estimatorkit with an empty compilation cache (the first start), and once more with
 what that has left (the second start). Times are those of the whole process, from its start to its
-end, with its children; the figures are medians over the rounds.
+end, with its children; the figures are medians over the rounds. `--busy` keeps so many other
+processes computing beside all of them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,6 +134,18 @@ def measure(name: str, rounds: int) -> list[Use]:
     return [Use.median(each) for each in used]
 
 
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """A context manager in which other processes compute without end."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for each in loops:
+            each.kill()
+            each.wait()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures the programs, prints the table, and keeps it where asked for.
 
@@ -141,6 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", action="append", choices=names(), help="may be repeated")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--busy", type=int, default=0, help="processes that compute beside them")
     parser.add_argument("--write", action="store_true", help="keep the table in RESULTS.md")
     options = parser.parse_args(arguments)
     if TENSORFLOW.python() is None:
@@ -155,7 +170,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = 0
     for name in options.only or names():
         try:
-            theirs, first, second = measure(name, options.rounds)
+            with busy(options.busy):
+                theirs, first, second = measure(name, options.rounds)
         except FailedRunError as error:
             print(error, file=sys.stderr)
             failed += 1
@@ -172,9 +188,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines.append(f"\n{geometric_mean(f'{start} start', found)}")
             print(lines[-1])
     if options.write:
+        beside = f" beside {options.busy} busy processes" if options.busy else ""
         title = (
-            f"### Whole programs: seconds (of all cores, peak memory), {options.rounds} rounds, "
-            "by `benchmarks/cold.py`"
+            f"### Whole programs{beside}: seconds (of all cores, peak memory), "
+            f"{options.rounds} rounds, by `benchmarks/cold.py`"
         )
         body = "\n".join([title, "", *lines])
         keep(Path(__file__).parent / "RESULTS.md", where, [body])

@@ -37,10 +37,12 @@ ROWS = (
     ("tensorflow", TENSORFLOW, True),
     ("estimatorkit", ESTIMATORKIT, True),
     ("ahead", ESTIMATORKIT, True),
+    ("rounded", ESTIMATORKIT, True),
 )
 LABELS = {
     "dynamic": "estimatorkit, dynamic tables",
     "ahead": "estimatorkit, two steps in flight",
+    "rounded": "estimatorkit, two steps in flight, rows as bfloat16",
 }
 TABLES = sum(SIZES) * DIMENSION * 4 * 2 / 2**20
 
@@ -92,13 +94,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--servers", action="store_true", help="the rows with parameter servers")
     parser.add_argument("--write", action="store_true", help="keep the table in RESULTS.md")
     options = parser.parse_args(arguments)
     where = machine()
     records: dict[int, list[dict[str, Any]]] = {}
     for _ in range(options.rounds):
         for number, row in enumerate(ROWS):
-            found = run(*row)
+            found = run(*row) if row[2] or not options.servers else None
             if found is not None:
                 records.setdefault(number, []).append(found)
     lines = [

@@ -4,9 +4,10 @@ Trains a network over embeddings with Adagrad, and prints examples a second and 
 
     python benchmarks/criteo_tables_program.py PARTICIPANT [DIVISOR]
 
-PARTICIPANT is tensorflow, pytorch, estimatorkit, dynamic (tables that grow) or ahead (two steps in
-flight). DIVISOR makes the tables that many times smaller: what the rest takes is what is left. In a
-cluster (`TF_CONFIG`), every process runs the program.
+PARTICIPANT is tensorflow, pytorch, estimatorkit, dynamic (tables that grow), ahead (two steps in
+flight) or rounded (two steps in flight, rows as bfloat16). DIVISOR makes the tables that many times
+smaller: what the rest takes is what is left. In a cluster (`TF_CONFIG`), every process runs the
+program.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class Rates(logging.Handler):
 
 
 def estimator(
-    tf: Any, logger: str, divisor: int, dynamic: bool = False, ahead: bool = False
+    tf: Any, logger: str, divisor: int, dynamic: bool = False, config_options: Any = None
 ) -> float:
     """A `DNNClassifier`, as TensorFlow 2.15 and estimatorkit have it."""
     rates = Rates()
@@ -128,7 +129,7 @@ def estimator(
         save_checkpoints_steps=10**6,
         save_summary_steps=None,
         log_step_count_steps=LOGGED,
-        **({"steps_in_flight": 2} if ahead else {}),
+        **(config_options or {}),
     )
     model = tf.estimator.DNNClassifier(
         list(HIDDEN),
@@ -163,8 +164,10 @@ def main(participant: str, divisor: int) -> None:
     else:
         import estimatorkit as tf
 
-        dynamic, ahead = (participant == each for each in ("dynamic", "ahead"))
-        rate = estimator(tf, "estimatorkit", divisor, dynamic, ahead)
+        options = {} if participant in ("estimatorkit", "dynamic") else {"steps_in_flight": 2}
+        if participant == "rounded":
+            options["bfloat16_rows"] = True
+        rate = estimator(tf, "estimatorkit", divisor, participant == "dynamic", options)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"examples": rate * BATCH, "megabytes": peak}))
 

@@ -21,7 +21,8 @@ done
 # shellcheck disable=SC2086
 "${PIP_PYTHON:-python3}" -m pip download --quiet --no-deps --only-binary=:all: --python-version "$python" \
     --implementation cp $platforms --dest "$folder/wheels" \
-    annotated-types google-crc32c iniconfig pluggy pydantic pytest typing-extensions typing-inspection
+    absl-py annotated-types filelock flatbuffers google-crc32c hypothesis iniconfig packaging pillow pluggy protobuf \
+    pydantic pygments pytest safetensors sortedcontainers tensorboard threadpoolctl tqdm typing-extensions typing-inspection
 "${PIP_PYTHON:-python3}" -m pip download --quiet --no-deps --only-binary=:all: --python-version "$python" \
     --implementation cp $platforms --dest "$folder/wheels" \
     "$(unzip -p "$folder"/wheels/pydantic-2*.whl '*/METADATA' | sed -n 's/^Requires-Dist: \(pydantic-core==[0-9.]*\).*/\1/p')"

@@ -41,7 +41,7 @@ from estimatorkit.runtime.xla import memory_errors
 from estimatorkit.runtime.xla.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.xla.compiler_options import options_for
 from estimatorkit.runtime.xla.faults import Sites
-from estimatorkit.runtime.xla.host_tuning import use_huge_pages
+from estimatorkit.runtime.xla.host_tuning import release_freed_memory, use_huge_pages
 from estimatorkit.runtime.xla.placement import DEFAULT, default_name, device_named, is_cpu
 from estimatorkit.runtime.xla.shape_watch import ShapeWatch, VaryingShapes
 from estimatorkit.runtime.xla.timeline import Trace
@@ -202,6 +202,7 @@ class CompiledSegment:
                 if faults and self._overwritten and self._error(faults[0]) is not None:
                     changed = self._without_overwritten(changed)
                 if state.compilations[self._name] != compilations:
+                    release_freed_memory()
                     use_huge_pages(changed)
             finally:
                 state.held.end(access, kept, changed)
@@ -277,6 +278,7 @@ class CompiledSegment:
         found = program.executable(self._compile_ahead)
         if found is None:
             return None
+        release_freed_memory()
         executable, shapes = found
         while shapes:  # now rather than when it was compiled, which differs between runs
             self.varying.add(shapes.pop())

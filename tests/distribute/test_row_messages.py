@@ -15,7 +15,7 @@ import estimatorkit as tf
 from estimatorkit.distribute.tasks.row_messages import rounded, widened
 from estimatorkit.distribute.tasks.rpc import RunPrograms
 from estimatorkit.distribute.tasks.task_channel import TaskChannel
-from tests.distribute.test_step_leases import HERE, HOLDS, Servers, servers
+from tests.distribute.test_step_leases import COUNTS, HERE, HOLDS, Servers, servers
 from tests.sweep import sweep
 
 __all__ = ["servers"]
@@ -92,6 +92,53 @@ def test_duplicate_ids_are_sent_once(
     most = 16 * shards * ((2 if rounds else 4) * WIDTH + 8)
     assert 0 < moved["in"] <= 4 * most
     assert 0 < moved["out"] <= 4 * (most + 16 * 8 * shards + 64)
+
+
+@pytest.mark.multiprocess
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_task_without_a_row_of_the_step_is_not_asked(
+    servers: Servers, ahead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Odd ids are rows of the part beside the counter, even ones of the other task's."""
+    ids = np.array([[1, 3, 3], [1, 7, 5], [2, 4, 4], [5, 5, 1], [2, 1, 6], [9, 9, 7]])
+    asked: list[str] = []
+    send = TaskChannel.send
+
+    def sent(channel: Any, request: Any) -> None:
+        if isinstance(request, RunPrograms):
+            asked.append(channel.connection.task)
+        send(channel, request)
+
+    def graph_on(device: Any) -> tuple[Any, Any, Any]:
+        with tf.device(device):
+            step = tf.train.get_or_create_global_step()
+            table = tf.get_variable(
+                "table",
+                [10, WIDTH],
+                initializer=tf.random_uniform_initializer(seed=1),
+                partitioner=tf.fixed_size_partitioner(2),
+            )
+        with tf.device(HERE):
+            elements = tf.data.Dataset.from_tensor_slices(ids)
+            rows = tf.nn.embedding_lookup(
+                table, tf.data.make_one_shot_iterator(elements).get_next()
+            )
+            loss = tf.reduce_sum(tf.square(rows))
+        return loss, tf.train.AdagradOptimizer(0.1).minimize(loss, step), step
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        loss, train, _ = graph_on(HERE)
+        session.run(tf.global_variables_initializer())
+        expected = [session.run([loss, train])[0] for _ in ids]
+    setter = tf.train.replica_device_setter(ps_tasks=2)
+    _, loop = servers.loop("/job:worker/task:0", graph_on(setter), ahead=ahead)
+    monkeypatch.setattr(TaskChannel, "send", sent)
+    found = loop.run(len(ids)).every[0]
+    if not ahead:
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    # The rows of two steps: with two in flight, one request updates those and reads these.
+    assert asked.count(HOLDS) == 4 - ahead
+    assert asked.count(COUNTS) >= len(ids)
 
 
 @given(

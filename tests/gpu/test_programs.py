@@ -327,4 +327,4 @@ def test_two_sessions_at_once() -> None:
     together = dict(found)
     for number in range(2):
         train(number)
-    assert together == found
+    same(together, found)  # GPUs may have chosen other kernels for another compilation

@@ -192,6 +192,7 @@ class ClusterLoop(StepLoop):
         self._input_secs = math.inf  # that the last element took
         self._tasks = {
             task: _TaskStep(
+                state.cluster.bound is None,  # else the task counts its steps
                 [each for each in epilogue if each[0].task == task],
                 [each for each in prologue if each[0].task == task],
             )
@@ -305,16 +306,17 @@ class ClusterLoop(StepLoop):
         with self._state.channels() as channel:
             self._exchange(channel, {}, values)
             while values is not None:
-                if self._guarded(partial(self._own, values), not rows) is None:
+                waits: list[Callable[[], None]] = []
+                if self._guarded(partial(self._own, values, waits), not rows) is None:
                     break
                 is_last = stop.ends_with(len(rows) + 1, values.get(self._counter))
                 if not is_last and self._prologue_only_reads and self._input_secs < _QUICK_SECS:
-                    sent = self._send(channel, values, {})
+                    sent = self._send(channel, values, {}, waits)
                     following = self._next_input(False)
-                    self._receive(sent, following)
-                else:
+                else:  # while this step computes
                     following = None if is_last else self._next_input(False)
-                    self._exchange(channel, values, following)
+                    sent = self._send(channel, values, following, waits)
+                self._receive(sent, following)
                 self._done += 1
                 rows.append({tensor: values[tensor] for tensor in self._every})
                 values = following
@@ -344,34 +346,42 @@ class ClusterLoop(StepLoop):
         channel: Callable[[str], TaskChannel],
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
-    ) -> list[tuple[_TaskStep, TaskChannel]]:
-        cluster = self._state.cluster
-        sent: list[tuple[_TaskStep, TaskChannel]] = []
+        waits: Sequence[Callable[[], None]] = (),
+    ) -> _Sent:
+        """Sends the requests, after the ids are made and `waits` have ended."""
+        ids = {task: step.ids(following) for task, step in self._tasks.items()}
+        for wait in waits:  # replies overwrite what a step reads
+            wait()
+        sent: _Sent = []
         for task, step in self._tasks.items():
-            if step.has_work(done, following):
+            updates = step.updates(done)
+            if ids[task] is not None or updates is not None:
                 to = channel(task)
-                to.send(step.request(to, cluster, self._ahead, done, following))
-                sent.append((step, to))
+                to.send(step.request(to, self._state.cluster, self._ahead, updates, ids[task]))
+                sent.append((step, to, ids[task] is not None))
         return sent
 
-    def _receive(
-        self, sent: Sequence[tuple[_TaskStep, TaskChannel]], following: dict[Any, Any] | None
-    ) -> None:
+    def _receive(self, sent: _Sent, following: dict[Any, Any] | None) -> None:
         failed: list[OpError] = []
-        for step, to in sent:
+        for step, to, is_asked in sent:
             try:
                 reply = to.receive(self._state.raise_if_cancelled)
             except OpError as error:
                 failed.append(error)
             else:
-                if following is not None:
-                    for tensor, value, array in step.received(reply.arrays):
-                        is_copied = tensor in self._copied or (
-                            self._ahead and np.may_share_memory(value, array)
-                        )
-                        following[tensor] = np.array(value) if is_copied else value
+                if following is None or not is_asked:
+                    continue
+                for tensor, value, array in step.received(reply.arrays):
+                    is_copied = tensor in self._copied or (
+                        self._ahead and np.may_share_memory(value, array)
+                    )
+                    following[tensor] = np.array(value) if is_copied else value
         if failed:
             raise attributed(failed[0], self._state.graph)
+
+
+_Sent = list[tuple["_TaskStep", "TaskChannel", bool]]
+"""The requests of a step, with whether each asks for what the next step reads."""
 
 
 class _StopCondition:
@@ -411,9 +421,12 @@ class _LocalPartitions:
     def __init__(self, parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> None:
         self._runners = [(part, PlanRunner(state.own_plan(part, whole), state)) for part in parts]
 
-    def __call__(self, values: dict[Any, Any]) -> dict[Any, Any]:
+    def __call__(
+        self, values: dict[Any, Any], waits: list[Callable[[], None]] | None = None
+    ) -> dict[Any, Any]:
+        """Adds what the partitions compute to the values; for `waits` see `PlanRunner.compute`."""
         for part, runner in self._runners:
-            found = runner.compute([values[tensor] for tensor in part.inputs])
+            found = runner.compute([values[tensor] for tensor in part.inputs], waits=waits)
             values.update(zip(part.outputs, found, strict=True))
         return values
 
@@ -434,30 +447,51 @@ def _remote(parts: Sequence[Partition], whole: Partitions, state: ClusterState) 
 class _TaskStep:
     """The request to a task between two steps: the epilogue of one and the prologue of the next."""
 
-    def __init__(self, epilogue: Sequence[_Remote], prologue: Sequence[_Remote]) -> None:
+    def __init__(
+        self, may_skip: bool, epilogue: Sequence[_Remote], prologue: Sequence[_Remote]
+    ) -> None:
+        self._may_skip = may_skip
         self._epilogue = epilogue
         self._prologue = prologue
 
-    def has_work(self, done: dict[Any, Any], following: dict[Any, Any] | None) -> bool:
-        """Whether the task has anything to do for the values of a step and of the next."""
-        return bool((done and self._epilogue) or (following is not None and self._prologue))
+    def _has_none(self, parts: Sequence[_Remote], values: dict[Any, Any]) -> bool:
+        """Whether the task holds no row that these parts of a step use, and does nothing else."""
+        return self._may_skip and all(rows.are_elsewhere(values) for _, rows in parts)
+
+    def ids(self, following: dict[Any, Any] | None) -> list[Any] | None:
+        """What the prologue takes, the ids of rows; None if the task is not asked.
+
+        The distinct ids are kept in the step's values, as are rows that are not asked for.
+        """
+        if following is None or not self._prologue:
+            return None
+        if self._has_none(self._prologue, following):
+            for _, rows in self._prologue:
+                following.update(rows.unused(following))
+            return None
+        known: Distinct = {}
+        arrays = [array for _, rows in self._prologue for array in rows.sent(following, known)]
+        following[self] = known
+        return arrays
+
+    def updates(self, done: dict[Any, Any]) -> list[Any] | None:
+        """What the epilogue takes; None if the task is not asked."""
+        if not done or not self._epilogue or self._has_none(self._epilogue, done):
+            return None
+        known: Distinct = done.pop(self, {})
+        return [array for _, rows in self._epilogue for array in rows.sent(done, known)]
 
     def request(
         self,
         channel: TaskChannel,
         cluster: TaskCluster,
         ahead: int,
-        done: dict[Any, Any],
-        following: dict[Any, Any] | None,
+        updates: list[Any] | None,
+        ids: list[Any] | None,
     ) -> rpc.RunPrograms:
-        """The request, to be sent by the channel; the ids of `following` are kept there."""
-        epilogue = self._epilogue if done else []
-        prologue = self._prologue if following is not None else []
-        known: Distinct = done.pop(self, {})
-        arrays = [array for _, rows in epilogue for array in rows.sent(done, known)]
-        given = {} if following is None else following
-        known = given[self] = {}
-        arrays += [array for _, rows in prologue for array in rows.sent(given, known)]
+        """The request, to be sent by the channel, of what `updates` and `ids` returned."""
+        epilogue = () if updates is None else self._epilogue
+        prologue = () if ids is None else self._prologue
         return rpc.RunPrograms(
             tuple(each.named(channel) for each, _ in (*epilogue, *prologue)),
             cluster.worker,
@@ -466,7 +500,7 @@ class _TaskStep:
             ahead,
             cluster.bfloat16_rows,
             zero_copy=True,
-            arrays=arrays,
+            arrays=[*(updates or ()), *(ids or ())],
         )
 
     def received(self, found: Sequence[Any]) -> list[tuple[Tensor, Any, Any]]:

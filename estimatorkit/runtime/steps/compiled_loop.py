@@ -38,7 +38,7 @@ from estimatorkit.runtime.steps.partial_batch import PartialBatches
 from estimatorkit.runtime.xla import memory_errors
 from estimatorkit.runtime.xla.compiler_options import options_for
 from estimatorkit.runtime.xla.faults import Sites, no_fault
-from estimatorkit.runtime.xla.host_tuning import use_huge_pages
+from estimatorkit.runtime.xla.host_tuning import release_freed_memory, use_huge_pages
 
 STEPS_WITHOUT_INPUT = 1024
 """The block length of steps that take no elements."""
@@ -320,6 +320,7 @@ class CompiledLoop:
             try:
                 every, after = run(columns, start, count, two_shapes, kept, donated, changed)
                 if state.compilations[self._name] != compilations:
+                    release_freed_memory()
                     use_huge_pages(changed.values or ())
             finally:
                 state.held.end(self._access, kept, changed.values)

@@ -36,6 +36,9 @@ _CACHED = re.compile(r"^inactive_file (\d+)", re.M)
 ERRORS = (MemoryError, jax.errors.JaxRuntimeError)
 """What NumPy and XLA raise."""
 
+_WORDS = ("Out of memory", "RESOURCE_EXHAUSTED")
+"""In what XLA raises: not all of its allocators for GPUs say the first."""
+
 
 def explained(
     error: Exception, ops: Sequence[Operation], shapes: Callable[[], Shapes] = dict
@@ -47,7 +50,7 @@ def explained(
         ops: what ran.
         shapes: the shapes of tensors in the run; without them, those that the graph knows count.
     """
-    if isinstance(error, MemoryError) or "Out of memory" in str(error):
+    if isinstance(error, MemoryError) or any(each in str(error) for each in _WORDS):
         return out_of_memory(ops, str(error), shapes())
     return error
 
