@@ -29,7 +29,7 @@ _ARENA_MAX = -8
 """glibc's `M_ARENA_MAX` (malloc.h)."""
 
 
-def share_one_arena() -> bool:
+def share_arenas() -> bool:
     """Has all threads allocate in glibc's main arena; returns whether it does so.
 
     XLA's client allocates the temporaries of a step in a thread of its own, whose arena glibc
@@ -39,12 +39,13 @@ def share_one_arena() -> bool:
     waited for it 170 times in 2.5 s, and took as much time of the processor.
 
     Threads that exist already keep their arenas; hence the package calls this when it is imported.
-    No effect with other C libraries, more than `MOST_CORES`, `ESTIMATORKIT_HOST_TUNING=0`, or if
-    `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES` is set.
+    With more than `MOST_CORES` there is an arena for each core, not eight. No effect with other C
+    libraries, `ESTIMATORKIT_HOST_TUNING=0`, or if `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES` is set.
     """
     chosen = {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES"} & os.environ.keys()
-    off = os.environ.get("ESTIMATORKIT_HOST_TUNING") == "0"
-    if chosen or off or sys.platform != "linux" or (os.cpu_count() or 1) > MOST_CORES:
+    if chosen or os.environ.get("ESTIMATORKIT_HOST_TUNING") == "0" or sys.platform != "linux":
         return False
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
-    return set_option is not None and set_option(_ARENA_MAX, 1) == 1
+    cores = os.cpu_count() or 1
+    arenas = 1 if cores <= MOST_CORES else cores
+    return set_option is not None and set_option(_ARENA_MAX, arenas) == 1 and arenas == 1

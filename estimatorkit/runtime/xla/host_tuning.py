@@ -70,8 +70,8 @@ def _move(address: int, size: int) -> int:
 
 # -- malloc
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
-"""glibc's `M_TRIM_THRESHOLD`, `M_MMAP_THRESHOLD` and `M_ARENA_MAX` (malloc.h)."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""glibc's `M_TRIM_THRESHOLD` and `M_MMAP_THRESHOLD` (malloc.h)."""
 _GIGABYTE, _NEVER = 2**30, 2**31 - 1
 
 
@@ -80,9 +80,8 @@ def keep_freed_memory() -> bool:
     """Tells glibc not to return freed memory, so that steps avoid page faults; returns success.
 
     XLA's CPU client allocates a step's temporaries in each call. The process stays as large as its
-    largest step, until `release_freed_memory`. There is an arena for each core, not eight: what a
-    thread has freed is of use to others only if they share one. No effect with other C libraries,
-    or if `MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_` or `GLIBC_TUNABLES` is set.
+    largest step, until `release_freed_memory`. No effect with other C libraries, or if
+    `MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_` or `GLIBC_TUNABLES` is set.
     """
     chosen = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
     if (
@@ -94,8 +93,6 @@ def keep_freed_memory() -> bool:
     set_option = ctypes.CDLL(None).mallopt
     set_option(_MMAP_THRESHOLD, _GIGABYTE)
     set_option(_TRIM_THRESHOLD, _NEVER)
-    if "MALLOC_ARENA_MAX" not in os.environ:
-        set_option(_ARENA_MAX, max(2, os.cpu_count() or 2))
     return True
 
 

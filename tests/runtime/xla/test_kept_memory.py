@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from estimatorkit.runtime.xla.flags import share_one_arena
+from estimatorkit.runtime.xla.flags import share_arenas
 
 PROGRAM = """
 import resource
@@ -31,7 +31,7 @@ with tf.Session() as session:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not share_one_arena(), reason="glibc alone, and few cores")
+@pytest.mark.skipif(not share_arenas(), reason="glibc alone, and few cores")
 def test_large_temporaries_are_mapped_once() -> None:
     environment = {name: value for name, value in os.environ.items() if "MALLOC" not in name}
     environment["ESTIMATORKIT_EXECUTOR"] = "xla"
