@@ -65,7 +65,9 @@ class CompiledSegment:
         changed = changed_names(segment)
         taken = state_names(segment)
         growing = {taken[at] for at in self._interpreter.growing}  # XLA needs another buffer
-        donated = [name for name in taken if name in changed and name not in growing]
+        # In the order of the results: JAX pairs donated buffers with results of their shape in
+        # order, and XLA copies each variable that gets another's buffer.
+        donated = [name for name in changed if name in taken and name not in growing]
         kept = [name for name in taken if name not in donated]
         self._access = Access.of(kept, donated, changed)
         # A value that is overwritten without being read is kept only while faults are pending.
@@ -194,11 +196,11 @@ class CompiledSegment:
                 if self._may_not_end:
                     watch = LoopWatch(state.cancellation.check_of_thread())
                     with watch.running():
-                        outputs, changed, faults = executable(*given, watch.number)
+                        changed, outputs, faults = executable(*given, watch.number)
                         for result in (*outputs, *changed)[-1:]:
                             watch.wait(result)  # interrupted: the values after the last iteration
                 else:
-                    outputs, changed, faults = executable(*given)
+                    changed, outputs, faults = executable(*given)
                 if faults and self._overwritten and self._error(faults[0]) is not None:
                     changed = self._without_overwritten(changed)
                 if state.compilations[self._name] != compilations:
@@ -324,7 +326,8 @@ class CompiledSegment:
             self._watch.add(inputs, list(static.values()))
             values = dict(zip(taken, [*kept, *donated], strict=True))
             with cancellable(number):
-                return function(inputs, [values[name] for name in names])
+                outputs, changed, faults = function(inputs, [values[name] for name in names])
+            return changed, outputs, faults
 
         options = options_for(self.segment)
         return jax.jit(segment, donate_argnums=(2,), compiler_options=options)

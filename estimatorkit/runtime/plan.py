@@ -535,7 +535,7 @@ def _connect(
         segment.inputs = list(inputs)
         segment.static_inputs = [tensor for tensor in inputs if tensor in static.from_outside]
         segment.reads = list(reads)
-        segment.writes = list(writes)
+        segment.writes = sorted(writes, key=lambda name: name not in reads)  # see CompiledSegment
     for tensor in map(rewriting.resolve, fetches):
         if tensor not in fed and tensor.op in home:
             wanted[home[tensor.op]][tensor] = None
