@@ -208,3 +208,28 @@ def test_runs_in_auto_that_take_longer_than_a_compilation_are_compiled(
     monkeypatch.setattr(interpreted, "compilation_seconds", lambda jaxpr: 1e-9)
     assert run_steps(PROGRAMS["dropout"], "auto", 2).compiled == [True, True]
     assert run_steps(PROGRAMS["dropout"], "interpret", 2).compiled == [False, False]
+
+
+def test_new_values_take_their_own_buffers() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [4, 8])
+        for at in range(3):
+            x = tf.tanh(tf.matmul(x, tf.get_variable(f"w{at}", [8, 8])))
+        loss = tf.reduce_mean(x * x)
+        step = tf.train.AdamOptimizer(0.1).minimize(loss)
+        initial = tf.global_variables_initializer()
+    with tf.Session(graph=graph, config=config("xla")) as session:
+        session.run(initial)
+
+        def places() -> dict[str, int]:
+            session.run([step, loss], {"Placeholder:0": np.ones([4, 8])})
+            found = session.state.values
+            return {
+                name: value.unsafe_buffer_pointer()
+                for name, value in found.items()
+                if np.shape(value) == (8, 8)
+            }
+
+        first = places()
+        assert len(first) == 9
+        assert places() == first
