@@ -137,23 +137,19 @@ def starter(
     described |= written
     data = {"train": described, "holdout": holdout, "label": label, "missing_labels": "skip"}
     data |= {"formats": formats or None, "holdout_stratified": bool(classes)}
-    texts: int | None = 0
-    while texts is not None:  # known once the columns are examined, for an estimator
-        chosen = defaults.chosen(rows, len(table) - 1, classes, seconds, texts)
-        estimator = {"type": f"{chosen.name}{kind}", **arguments}
-        experiment = Experiment.model_validate(
-            {
-                "name": name,
-                "data": data,
-                "infer": {"text": free_text},
-                "estimator": estimator,
-                "train": {"epochs": 1},
-            },
-            context={"folder": config.parent.resolve()},
-        )
-        inferred_settings, notes = inferred.examined(experiment)
-        count = sum(" -> hashed words" in note for note in notes.values())
-        texts = count if count and not texts else None
+    document = {"name": name, "data": data, "infer": {"text": free_text}, "train": {"epochs": 1}}
+
+    def examined(texts: int) -> tuple[defaults.Choice, dict[str, Any], dict[str, Any], Any]:
+        found = defaults.chosen(rows, len(table) - 1, classes, seconds, texts)
+        of = {"type": f"{found.name}{kind}", **arguments}
+        context = {"folder": config.parent.resolve()}
+        experiment = Experiment.model_validate({**document, "estimator": of}, context=context)
+        return found, of, *inferred.examined(experiment)
+
+    chosen, estimator, inferred_settings, notes = examined(0)
+    texts = sum(" -> hashed words" in each for each in notes.values())
+    if texts:  # which the time to train depends on
+        chosen, estimator, inferred_settings, notes = examined(texts)
     columns = dump(inferred_settings)
     notes = looking.with_looks(notes, seen)
     for line in assumed:
