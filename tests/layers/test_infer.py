@@ -341,9 +341,12 @@ def test_often_missing_constant_becomes_flag() -> None:
 
 
 def test_numbers_among_words_are_noted() -> None:
-    frame = pd.DataFrame({"x": ["?", "1.5", "2", "3"] * 5, "y": ["1", "2", "3", "4"] * 5})
+    cells = {"x": ["many", "1.5", "2", "3"], "gaps": ["?", "1.5", "2", "3"]}
+    frame = pd.DataFrame({name: each * 5 for name, each in cells.items()})
+    frame["y"] = ["1", "2", "3", "4"] * 5
     notes = infer(frame).notes
-    assert "75% of them numbers: read '?' as missing" in notes["x"]
+    assert "75% of them numbers: read 'many' as missing" in notes["x"]
+    assert "5 cells are none and count as missing: ?" in notes["gaps"]
     assert notes["y"].startswith("numbers such as '1': str, 4 distinct values")
     assert "all numbers: with .astype(float)" in infer(frame, read_text=False).notes["y"]
 
