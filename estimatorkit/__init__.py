@@ -15,10 +15,9 @@ keep_interrupts()  # of the next imports, too
 
 from estimatorkit import wiring as wiring  # noqa: E402
 from estimatorkit.lazy import attach  # noqa: E402
-from estimatorkit.runtime.xla.flags import compile_without_unrolling, share_arenas  # noqa: E402
+from estimatorkit.runtime.xla.flags import compile_without_unrolling  # noqa: E402
 from estimatorkit.version import __version__ as __version__  # noqa: E402
 
 compile_without_unrolling()
-share_arenas()
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
