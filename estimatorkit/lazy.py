@@ -132,10 +132,13 @@ class LazyFunctions:
 
     def __init__(self, module: str) -> None:
         self._module = module
+        self._found: ModuleType | None = None
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            return getattr(fetch(self._module), name)(*args, **kwargs)
+            if self._found is None:
+                self._found = fetch(self._module)
+            return getattr(self._found, name)(*args, **kwargs)
 
         return call
 

@@ -24,7 +24,7 @@ _NOTHING = re.compile(
     r"unbekannt|inconnu|not (?:available|applicable|known|given)|keine angabe|ohne angabe|tb[acd])",
     re.IGNORECASE,
 )
-"""Words that mean that there is no value."""
+"""Placeholders for missing values."""
 
 _SIDES = re.compile(r"(?<=[\d.,])\s*(?:cr|dr)$", re.IGNORECASE)
 _SAME_UNITS = (

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -68,6 +68,13 @@ class _Group(click.Group):
             formatter.write_dl(
                 [(name, each.get_short_help_str(_ALL)) for name, each in found.items() if each]
             )
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parses the command line; Ctrl-C meanwhile ends the program with 130, click's with 1."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except KeyboardInterrupt:
+            _end_interrupted()
 
     def invoke(self, ctx: click.Context) -> Any:
         notes = _Notes(logging.WARNING)
@@ -625,5 +632,9 @@ def main() -> None:
     try:
         cli(prog_name="estimatorkit")
     except KeyboardInterrupt:  # before a command begins
-        click.echo("Interrupted.", err=True)
-        sys.exit(130)
+        _end_interrupted()
+
+
+def _end_interrupted() -> NoReturn:
+    click.echo("Interrupted.", err=True)
+    sys.exit(130)

@@ -54,7 +54,7 @@ NOTHING = Given()
 
 
 def source_of(path: Path, given: Given = NOTHING) -> tuple[Any, dict[str, Any], list[str]]:
-    """The source of a file as it is written.
+    """The source that describes how a file is written.
 
     Args:
         path: the file of a table.

@@ -29,6 +29,7 @@ from estimatorkit.experiment.sections import (
     wrong,
 )
 
+_Files = Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
 _Rows = Annotated[Count | None, Field(description="the first rows only; null: all")]
 _Notes = Annotated[Whole, Field(description="lines of notes before that of the columns' names")]
 _Value = Annotated[
@@ -82,7 +83,7 @@ WEIGHTS = "_weights"
 class CsvSource(Model):
     """CSV files, also compressed (.gz, .bz2, .xz)."""
 
-    csv: Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
+    csv: _Files
     format: Annotated[
         Literal["criteo"] | None,
         Field(description="criteo: columns, delimiter and dtypes of its train.txt and day_0, ..."),
@@ -129,9 +130,7 @@ class CsvSource(Model):
 class ParquetSource(Model):
     """Parquet files (needs pyarrow, the extra `arrow`)."""
 
-    parquet: Annotated[
-        FileNames, Field(description="files; relative to the folder of the YAML file")
-    ]
+    parquet: _Files
     columns: Annotated[tuple[Text, ...] | None, Field(description="those that are read")] = None
     lists: Lists = {}  # noqa: RUF012
     rows: _Rows = None
@@ -142,7 +141,7 @@ class JsonSource(Model):
     object is the column outer.inner.
     """
 
-    jsonl: Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
+    jsonl: _Files
     lists: Lists = {}  # noqa: RUF012
     rows: _Rows = None
 
@@ -150,7 +149,7 @@ class JsonSource(Model):
 class ExcelSource(Model):
     """Excel files (needs openpyxl, the extra `excel`), with a line of names."""
 
-    excel: Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
+    excel: _Files
     sheet: Annotated[Text | None, Field(description="null: the first one")] = None
     skip_rows: _Notes = 0
     lists: Lists = {}  # noqa: RUF012
@@ -160,9 +159,7 @@ class ExcelSource(Model):
 class SqliteSource(Model):
     """A table or a view of SQLite databases."""
 
-    sqlite: Annotated[
-        FileNames, Field(description="files; relative to the folder of the YAML file")
-    ]
+    sqlite: _Files
     table: Annotated[Text | None, Field(description="null: the only one")] = None
     lists: Lists = {}  # noqa: RUF012
     rows: _Rows = None
@@ -171,9 +168,7 @@ class SqliteSource(Model):
 class DuckdbSource(Model):
     """A table or a view of DuckDB databases (needs duckdb, the extra `duckdb`)."""
 
-    duckdb: Annotated[
-        FileNames, Field(description="files; relative to the folder of the YAML file")
-    ]
+    duckdb: _Files
     table: Annotated[Text | None, Field(description="null: the only one")] = None
     lists: Lists = {}  # noqa: RUF012
     rows: _Rows = None
@@ -190,9 +185,7 @@ class RecordFeature(Model):
 class TFRecordSource(Model):
     """TFRecord files of `tf.train.Example`s."""
 
-    tfrecord: Annotated[
-        FileNames, Field(description="files; relative to the folder of the YAML file")
-    ]
+    tfrecord: _Files
     features: Annotated[
         dict[str, RecordFeature], Field(min_length=1, description="by name: dtype, shape, default")
     ]

@@ -41,7 +41,7 @@ from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.formats import parsers
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.sections import Model
-from estimatorkit.logger import logger
+from estimatorkit.storage.checkpoint_state import warn_once
 
 
 class Table(dict[str, NDArray[Any]]):
@@ -392,15 +392,10 @@ def _with_notes(chunks: Iterator[Any]) -> Iterator[Any]:
             warnings.simplefilter("always")
             found = next(chunks, None)
         for each in caught:
-            _note(str(each.message).splitlines()[0])
+            warn_once(str(each.message).splitlines()[0])
         if found is None:
             return
         yield found
-
-
-@functools.lru_cache(maxsize=256)
-def _note(message: str) -> None:
-    logger.warning("%s", message)
 
 
 _COMPRESSED: dict[str, Callable[[str], Any]] = {

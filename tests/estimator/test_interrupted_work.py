@@ -72,22 +72,25 @@ def check_files(kind: str, folder: Path) -> None:
             read_latest(trial.parent)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", [0.0, 0.13, 0.41, 0.77])
-@pytest.mark.parametrize("kind", ["export", "fit", "tune"])
-def test_interrupted_work_leaves_whole_files(kind: str, moment: float, tmp_path: Path) -> None:
+def interrupted(words: list[str], moment: float) -> tuple[int, str]:
+    """The exit code and the errors of a program that gets Ctrl-C so long after it printed 'at'."""
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, kind, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "at\n"
     time.sleep(moment)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGINT, told
+    return process.returncode, told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [0.0, 0.13, 0.41, 0.77])
+@pytest.mark.parametrize("kind", ["export", "fit", "tune"])
+def test_interrupted_work_leaves_whole_files(kind: str, moment: float, tmp_path: Path) -> None:
+    code, told = interrupted([PROGRAM, kind, str(tmp_path)], moment)
+    assert code == -signal.SIGINT, told
     assert set(re.findall(r"^(\w+(?:Error|Interrupt|Exception))\b", told, re.M)) <= {
         "KeyboardInterrupt"
     }
@@ -107,17 +110,7 @@ def test_interrupted_command_ends_with_130(moment: float, tmp_path: Path) -> Non
         print("at", flush=True)
         main()
         """
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program), "run", str(config), *change],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "at\n"
-    time.sleep(moment)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == 130, told
+    code, told = interrupted([textwrap.dedent(program), "run", str(config), *change], moment)
+    assert code == 130, told
     assert "\nInterrupted." in f"\n{told}"
     assert "Traceback" not in told

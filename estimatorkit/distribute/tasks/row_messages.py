@@ -206,7 +206,7 @@ _OF_TOUCHED_ROWS = {
     "SparseApplyLazyAdam",
     "SparseApplyRowwiseAdagrad",
 }
-"""Updates that change the rows of their indices, and nothing without any."""
+"""Updates that change only the rows of their indices."""
 
 _SUMMED = (np.dtype(np.float32), np.dtype(np.float64))
 """Gradients of 16 bits are summed by the task, in 32 bits."""

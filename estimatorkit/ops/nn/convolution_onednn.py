@@ -174,7 +174,7 @@ def _piece(problem: Problem) -> int:
 
 
 def _scaled(window: Window, by: int) -> Window:
-    """The window if each place of the last dimension of space becomes `by` places."""
+    """The window for inputs whose last spatial dimension is `by` times as long."""
     *pads, (before, after) = window.pads
     *dilations, dilation = window.dilations
     return window._replace(

@@ -23,7 +23,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 _PAUSE_SECS = 0.01
-"""More than a callback or an import takes to return."""
+"""Long enough for a callback or an import to return."""
 
 _ATOMIC = "jax", "jaxlib"
 """Packages that are imported as a whole."""
@@ -56,7 +56,7 @@ class _Keeping:
 
 
 class _AtomicImports(MetaPathFinder):
-    """Puts off Ctrl-C to the end of an import."""
+    """A finder whose imports defer Ctrl-C to their end."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None

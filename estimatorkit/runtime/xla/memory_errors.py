@@ -37,7 +37,7 @@ ERRORS = (MemoryError, jax.errors.JaxRuntimeError)
 """What NumPy and XLA raise."""
 
 _WORDS = ("Out of memory", "RESOURCE_EXHAUSTED")
-"""In what XLA raises: not all of its allocators for GPUs say the first."""
+"""Found in XLA's errors for want of memory; some allocators for GPUs say only the second."""
 
 
 def explained(

@@ -8,7 +8,7 @@ from typing import Any
 
 from estimatorkit.logger import logger
 from estimatorkit.train.global_steps import get_global_step
-from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
+from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook, has_passed
 from estimatorkit.train.saving.saver import Saver
 
 
@@ -116,7 +116,7 @@ class CheckpointSaverHook(SessionRunHook):
         elif self._steps is not None:
             due = steps.last >= self._saved_step + self._steps
         else:
-            due = not 0 <= time.time() - self._saved_at < (self._secs or 0.0)  # clocks go back
+            due = has_passed(self._secs or 0.0, self._saved_at)
         if due and self._save(steps.session, steps.last):
             steps.request_stop("a checkpoint listener asked for it")
 

@@ -171,6 +171,11 @@ class SessionRunHook:
         )
 
 
+def has_passed(secs: float, since: float) -> bool:
+    """Whether so many seconds have passed since a `time.time()`, or the clock was set back."""
+    return not 0 <= time.time() - since < secs
+
+
 class NanLossDuringTrainingError(RuntimeError):
     """The loss became NaN (`tf.train.NanLossDuringTrainingError`)."""
 
@@ -364,11 +369,8 @@ class LoggingTensorHook(SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Fetches the tensors."""
-        now = time.time()
         due = (
-            self._logged_at is None
-            or self._secs is None
-            or not 0 <= now - self._logged_at < self._secs  # clocks go back
+            self._logged_at is None or self._secs is None or has_passed(self._secs, self._logged_at)
         )
         return SessionRunArgs(self._fetches) if due else None
 

@@ -19,6 +19,7 @@ from estimatorkit.train.hooks.hooks import (
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
+    has_passed,
 )
 
 
@@ -55,7 +56,7 @@ class SecondOrStepTimer:
         if step == self._last_step:
             return False
         if self._every_secs is not None:
-            return not 0 <= time.time() - self._last_time < self._every_secs  # clocks go back
+            return has_passed(self._every_secs, self._last_time)
         return step >= self._last_step + (self._every_steps or 0)
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
