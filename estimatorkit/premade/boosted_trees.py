@@ -64,8 +64,12 @@ class _BoostedTrees(Estimator):
         _refuse(arguments)
         self._task = Task.of(head)
         self._columns = ForestColumns(arguments["feature_columns"])
-        self._growth = Growth(**{each.name: arguments[each.name] for each in fields(Growth)})
-        model_fn = forest_model_fn(self._task, self._columns, self._growth)
+        given = {
+            each.name: arguments[each.name] for each in fields(Growth) if each.name in arguments
+        }
+        self._growth = Growth(**given)
+        folds = arguments.get("folds", 1)
+        model_fn = forest_model_fn(self._task, self._columns, self._growth, folds)
         super().__init__(model_fn, model_dir, config)
 
     # -- training
@@ -216,7 +220,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
         "pruning_mode": ("none", "hold out rows: early_stopping_fraction=0.1 keeps the best trees"),
     }
     for name, (expected, hint) in known.items():
-        if arguments[name] not in (expected, None):
+        if arguments.get(name) not in (expected, None):
             raise value_error(
                 f"boosted trees have no {name}",
                 expected=f"{name}={expected!r}",
@@ -394,4 +398,35 @@ class BoostedTreesEstimator(_BoostedTrees):
         super().__init__(head, model_dir, config, locals())
 
 
-__all__ = ["BoostedTreesClassifier", "BoostedTreesEstimator", "BoostedTreesRegressor"]
+class TreesMember(_BoostedTrees):
+    """The trees of an ensemble: a forest for each fold.
+
+    Args:
+        head, feature_columns, model_dir, config, n_trees, learning_rate, early_stopping_fraction:
+            see `BoostedTreesEstimator`.
+        again: see `Growth`.
+        folds: see `folds`.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        feature_columns: FeatureColumn | Iterable[FeatureColumn],
+        model_dir: str | os.PathLike[str] | None,
+        config: RunConfig | None,
+        n_trees: int,
+        learning_rate: float,
+        early_stopping_fraction: float,
+        again: bool,
+        folds: int,
+    ) -> None:
+        rest = {"max_depth": 6, "l1_regularization": 0.0, "l2_regularization": 0.0}
+        super().__init__(head, model_dir, config, {**locals(), **rest, "min_examples": 5})
+
+
+__all__ = [
+    "BoostedTreesClassifier",
+    "BoostedTreesEstimator",
+    "BoostedTreesRegressor",
+    "TreesMember",
+]

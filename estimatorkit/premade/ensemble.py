@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -37,14 +37,17 @@ from estimatorkit.layers.feature_column import FeatureColumn
 from estimatorkit.logger import logger
 from estimatorkit.ops.array import joining
 from estimatorkit.ops.variables.variable_collections import global_variables
-from estimatorkit.premade import boosted_trees, tabular
+from estimatorkit.premade import tabular
+from estimatorkit.premade.boosted_trees import TreesMember
 from estimatorkit.premade.classification_heads import classification_head
+from estimatorkit.premade.folds import FOLD, divided
 from estimatorkit.premade.forest import SCOPE
 from estimatorkit.premade.forest_fit import load_ydf
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.linear_member import LinearMember
 from estimatorkit.premade.member_hook import MemberEpochs, MemberHook
 from estimatorkit.premade.regression_head import regression_head
+from estimatorkit.premade.tabular import TabularEstimator
 from estimatorkit.premade.whole_input import check_one_process, read_rows
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import read_checkpoint
@@ -60,13 +63,20 @@ PATIENCE = 64
 ROUNDS = 50
 """How often a member is added to the selection."""
 
-_GROWTH = {"n_trees": 600, "learning_rate": 0.05, "early_stopping_fraction": 0.1}
+_GROWTH = {
+    "n_trees": 600,
+    "learning_rate": 0.05,
+    "early_stopping_fraction": 0.1,
+    "again": True,
+}
 """Of the trees; on 7 of 8 tables they predict better than the 100 of `BoostedTreesClassifier`.
-Early stopping says how many are best; then so many grow on all of the rows."""
+Early stopping says how many are best; then so many grow of all rows that train them."""
 
 _MANY_CLASSES = 8
-_MANY_CLASSES_GROWTH = {"n_trees": 100, "early_stopping_fraction": 0.1}
+_MANY_CLASSES_GROWTH = _GROWTH | {"n_trees": 100, "learning_rate": 0.1}
 """Each step grows a tree of each class."""
+
+_NETWORKS_OF_FOLD = 2
 
 _BATCH = 4096
 """Rows at once. Evaluations of one size of batches compile in 1.9 s, those of two in 2.6 s."""
@@ -79,8 +89,8 @@ class _Ensemble(Estimator):
 
     Args:
         head: their head.
-        make: makes each member for a folder.
-        held_out_fn: see `EnsembleClassifier`.
+        members, feature_columns, folds, held_out_fn: see `EnsembleClassifier`.
+        classes: how many there are; 0 for numbers.
         model_dir, config: see `Estimator`.
     """
 
@@ -90,13 +100,19 @@ class _Ensemble(Estimator):
     def __init__(
         self,
         head: Head,
-        make: Mapping[str, Callable[..., Estimator]],
+        members: Sequence[str],
+        feature_columns: FeatureColumn | Iterable[FeatureColumn],
+        folds: int,
         held_out_fn: Callable[..., Any] | None,
+        classes: int,
         model_dir: str | os.PathLike[str] | None,
         config: RunConfig | None,
     ) -> None:
+        if folds < 1:
+            raise value_error("folds must be positive", expected=">= 1", received=folds)
         self._head = head
-        self._make = make
+        self._make = _makers(members, head, feature_columns, folds, classes)
+        self._folds = folds
         self._held_out_fn = held_out_fn
         super().__init__(self._combined, model_dir, config)
 
@@ -157,7 +173,7 @@ class _Ensemble(Estimator):
         weights, loss = self._selected(np.stack(logits, 1), held_out)
         named = dict(zip(self._make, weights.tolist(), strict=True))
         logger.info("Weights of the members: %s", named)
-        if self._held_out_fn is None:
+        if self._held_out_fn is None and self._folds == 1:
             tensors |= self._fitted_to_all([name for name in named if named[name]], rows)
         for each in told:
             each.after_members(named, loss)
@@ -168,10 +184,17 @@ class _Ensemble(Estimator):
         )
 
     def _parts(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Rows to train on, and rows by which epochs and weights are chosen."""
-        if self._held_out_fn is None:
-            return _split(rows, self._config.tf_random_seed or 0)
-        return rows, read_rows(self._input(self._held_out_fn, ModeKeys.EVAL), None)
+        """Rows to train on, and rows by which epochs and weights are chosen.
+
+        With folds, both are all rows, with the fold of each.
+        """
+        seed = self._config.tf_random_seed or 0
+        held_out = None
+        if self._held_out_fn is not None:
+            held_out = read_rows(self._input(self._held_out_fn, ModeKeys.EVAL), None)
+        if self._folds > 1:
+            return 2 * (_in_folds(rows, held_out, self._folds, seed),)
+        return _split(rows, seed) if held_out is None else (rows, held_out)
 
     def _fitted_to_all(self, names: Iterable[str], rows: Rows) -> dict[str, Any]:
         """The values of the members that need no held-out rows, trained on all rows."""
@@ -188,7 +211,7 @@ class _Ensemble(Estimator):
         if name == _TREES:
             roots = self._member(name, folder).get_variable_value(f"{SCOPE}/root")
             rounds = len(roots) // self._head.logits_dimension
-            more = {"n_trees": rounds, "early_stopping_fraction": 0.0}
+            more = {"n_trees": rounds, "early_stopping_fraction": 0.0, "again": False}
         shutil.rmtree(folder)
         return _trained(self._member(name, folder, **more), rows, rows, ())
 
@@ -206,8 +229,6 @@ class _Ensemble(Estimator):
         length = {"train_steps": _steps(training)} if name == _NETWORK else {}
         member = self._member(name, self._folder(name), **length)
         checkpoint = _trained(member, training, held_out, hooks)
-        if name == _TREES:  # with the rows that said how many trees are best
-            checkpoint = self._fitted_again(name, training)
         logits = _predicted(member, held_out, checkpoint)
         with self._loss_of(logits[:, None], held_out) as loss_with:
             loss = loss_with(np.ones(1))
@@ -277,6 +298,24 @@ def _split(rows: Rows, seed: int) -> tuple[Rows, Rows]:
     return training, held_out
 
 
+def _in_folds(rows: Rows, first: Rows | None, folds: int, seed: int) -> Rows:
+    """All rows, with the fold of each among the features.
+
+    Args:
+        rows: divided at random.
+        first: the rows of the first fold, if they are given.
+        folds: how many there are.
+        seed: of the division.
+    """
+    features, labels = rows
+    if first is None:
+        return features | {FOLD: divided(labels, folds, seed)}, labels
+    features = features | {FOLD: 1 + divided(labels, folds - 1, seed)}
+    held = first[0] | {FOLD: np.zeros(len(first[1]), np.int32)}
+    joined = {key: np.concatenate([held[key], features[key]]) for key in features}
+    return joined, np.concatenate([first[1], labels])
+
+
 def _batches(rows: Rows) -> Dataset:
     return Dataset.from_tensor_slices(rows).batch(_BATCH)
 
@@ -326,18 +365,17 @@ def _predicted(member: Estimator, rows: Rows, checkpoint: str) -> Array:
 
 def _makers(
     members: Iterable[str],
-    network: Callable[..., Estimator],
-    trees: Callable[..., Estimator],
     head: Head,
-    feature_columns: Any,
-    weight_column: Any,
-    **labels: Any,
+    feature_columns: FeatureColumn | Iterable[FeatureColumn],
+    folds: int,
+    classes: int,
 ) -> dict[str, Callable[..., Estimator]]:
     """How the members are made, by name."""
-    kinds = {_NETWORK: network, _TREES: trees, _LINEAR: LinearMember}
-    given = {"weight_column": weight_column, **labels}
-    growth = _MANY_CLASSES_GROWTH if labels.get("n_classes", 2) > _MANY_CLASSES else _GROWTH
-    arguments = {_NETWORK: given, _TREES: given | growth, _LINEAR: {"head": head}}
+    kinds: dict[str, tuple[Callable[..., Estimator], dict[str, Any]]] = {
+        _NETWORK: (TabularEstimator, _network(folds, classes)),
+        _TREES: (TreesMember, _MANY_CLASSES_GROWTH if classes > _MANY_CLASSES else _GROWTH),
+        _LINEAR: (LinearMember, {}),
+    }
     names = list(members)
     if not names or len(set(names)) < len(names) or not set(names) <= set(kinds):
         raise value_error(
@@ -347,14 +385,22 @@ def _makers(
         )
 
     def maker(name: str) -> Callable[..., Estimator]:
-        return lambda folder, config, **more: kinds[name](
+        make, given = kinds[name]
+        return lambda folder, config, **more: make(
+            head=head,
             feature_columns=feature_columns,
             model_dir=folder,
             config=config,
-            **(arguments[name] | more),
+            folds=folds,
+            **given | more,
         )
 
     return {name: maker(name) for name in names}
+
+
+def _network(folds: int, classes: int) -> dict[str, Any]:
+    own = {"members": _NETWORKS_OF_FOLD * folds} if folds > 1 else {}
+    return own | (tabular.OF_CLASSES if classes else {})
 
 
 class EnsembleClassifier(_Ensemble):
@@ -405,23 +451,11 @@ class EnsembleClassifier(_Ensemble):
         config: RunConfig | None = None,
         loss_reduction: str = "sum_over_batch_size",
         held_out_fn: Callable[..., Any] | None = None,
+        folds: int = 1,
     ) -> None:
         head = classification_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         super().__init__(
-            head,
-            _makers(
-                members,
-                tabular.TabularClassifier,
-                boosted_trees.BoostedTreesClassifier,
-                head,
-                feature_columns,
-                weight_column,
-                n_classes=n_classes,
-                label_vocabulary=label_vocabulary,
-            ),
-            held_out_fn,
-            model_dir,
-            config,
+            head, members, feature_columns, folds, held_out_fn, n_classes, model_dir, config
         )
 
 
@@ -450,23 +484,10 @@ class EnsembleRegressor(_Ensemble):
         config: RunConfig | None = None,
         loss_reduction: str = "sum_over_batch_size",
         held_out_fn: Callable[..., Any] | None = None,
+        folds: int = 1,
     ) -> None:
         head = regression_head(label_dimension, weight_column, loss_reduction)
-        super().__init__(
-            head,
-            _makers(
-                members,
-                tabular.TabularRegressor,
-                boosted_trees.BoostedTreesRegressor,
-                head,
-                feature_columns,
-                weight_column,
-                label_dimension=label_dimension,
-            ),
-            held_out_fn,
-            model_dir,
-            config,
-        )
+        super().__init__(head, members, feature_columns, folds, held_out_fn, 0, model_dir, config)
 
 
 __all__ = ["EnsembleClassifier", "EnsembleRegressor"]

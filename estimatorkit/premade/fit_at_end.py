@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,9 @@ from estimatorkit.core.variables import Variable
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.logger import logger
+from estimatorkit.ops.array import joining
 from estimatorkit.ops.array.filling import zeros_like
+from estimatorkit.premade.folds import FOLD, of_rows as folds_of_rows
 from estimatorkit.premade.forest_columns import ForestColumns
 from estimatorkit.premade.label_checks import weights_of
 from estimatorkit.train.global_steps import get_or_create_global_step
@@ -36,26 +38,37 @@ Fit = Callable[[Array, Array, Array | None, RunConfig], Values]
 def fit_model_fn(
     head: Any,
     columns: ForestColumns,
-    make: Callable[[], Iterable[Variable]],
+    make: Callable[[str], Iterable[Variable]],
     logits_of: Callable[[Any, Tensor], Tensor],
     fit: Fit,
+    scope: str,
+    folds: int = 1,
 ) -> Callable[..., EstimatorSpec]:
     """A model function whose training reads rows, and fits the model to them at its end.
 
     Args:
         head: makes predictions, metrics and a loss of logits.
         columns: what is read.
-        make: makes the variables of the model.
+        make: makes the variables of the model in a scope.
         logits_of: logits `(batch, units)` of the variables and of rows, `(batch, inputs)`.
         fit: see `Fit`.
+        scope: that of the variables.
+        folds: see `folds`; each has variables and a fit of its own, in scopes with its number.
     """
 
     def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
         rows = columns.rows(features, mode)
-        variables = make()
+        scopes = [scope, *(f"{scope}_{number}" for number in range(1, folds))]
+        variables = [make(each) for each in scopes]
         if mode != ModeKeys.TRAIN:
-            logits = logits_of(variables, rows)
-            made: EstimatorSpec = head.create_estimator_spec(features, mode, logits, labels)
+            logits = [logits_of(each, rows) for each in variables]
+            if folds == 1:
+                (averaged,) = logits
+            else:
+                averaged = head.average_logits(
+                    joining.stack(logits, 1), folds_of_rows(features, folds)
+                )
+            made: EstimatorSpec = head.create_estimator_spec(features, mode, averaged, labels)
             return made
         # Steps read batches. Their loss is that of a model that has learnt nothing; it checks the
         # labels.
@@ -64,10 +77,12 @@ def fit_model_fn(
         spec: EstimatorSpec = head.create_estimator_spec(
             features, mode, none, labels, train_op_fn=lambda loss: step.assign_add(1).op
         )
-        read = [rows, head._targets(labels, none)]
+        read = {"rows": rows, "labels": head._targets(labels, none)}
         weights = weights_of(features, head._weight_column, none, False)
         if weights is not None:
-            read.append(weights)
+            read["weights"] = weights
+        if folds > 1:
+            read["folds"] = features[FOLD]
         scaffold = Scaffold()
         hook = _FitAtTheEnd(config, read, fit, variables, scaffold)
         return spec._replace(scaffold=scaffold, training_chief_hooks=(hook,))
@@ -81,18 +96,18 @@ class _FitAtTheEnd(CheckpointSaverHook):
 
     Args:
         config: says where.
-        read: rows, labels and, if there are any, weights of a batch.
+        read: rows, labels and, if there are any, weights and folds of a batch.
         fit: makes the values of the variables.
-        variables: the variables.
+        variables: those of each fold.
         scaffold: the model's.
     """
 
     def __init__(
         self,
         config: RunConfig,
-        read: list[Tensor],
+        read: Mapping[str, Tensor],
         fit: Fit,
-        variables: Iterable[Variable],
+        variables: Sequence[Iterable[Variable]],
         scaffold: Scaffold,
     ) -> None:
         folder, graph = str(config.model_dir), config.checkpoint_save_graph_def
@@ -101,7 +116,7 @@ class _FitAtTheEnd(CheckpointSaverHook):
         self._fit = fit
         self._variables = variables
         self._config = config
-        self._batches: list[list[Array]] = []
+        self._batches: list[dict[str, Array]] = []
         self._stop: list[str] = []
 
     def after_create_session(self, session: Any, coord: Any) -> None:
@@ -117,7 +132,8 @@ class _FitAtTheEnd(CheckpointSaverHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Keeps it."""
-        self._batches.append([np.asarray(each) for each in run_values.results])
+        results = run_values.results.items()
+        self._batches.append({name: np.asarray(each) for name, each in results})
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Keeps the loop's list of reasons to stop."""
@@ -131,12 +147,19 @@ class _FitAtTheEnd(CheckpointSaverHook):
         if not self._batches or not REASONS.isdisjoint(self._stop):
             logger.warning("Interrupted before the model was fitted: nothing is saved.")
             return
-        rows, *others = map(np.concatenate, zip(*self._batches, strict=True))
+        first = self._batches[0]
+        found = {name: np.concatenate([each[name] for each in self._batches]) for name in first}
         self._batches = []
-        labels, *weights = (each.reshape(-1) for each in others)
-        values = self._fit(rows, labels, weights[0] if weights else None, self._config)
-        for variable, value in zip(self._variables, values, strict=True):
-            variable.load(value, session)
+        rows = found.pop("rows")
+        given = {name: each.reshape(-1) for name, each in found.items()}
+        folds = given.pop("folds", np.full(len(rows), -1))
+        for number, variables in enumerate(self._variables):
+            others = folds != number
+            labels, weights = given["labels"][others], given.get("weights")
+            weights = None if weights is None else weights[others]
+            values = self._fit(rows[others], labels, weights, self._config)
+            for variable, value in zip(variables, values, strict=True):
+                variable.load(value, session)
         super().end(session)
 
 

@@ -82,16 +82,19 @@ _DTYPES = Forest(
 )
 
 
-def forest_variables(logits: int, inputs: Sequence[int], max_depth: int) -> Forest:
+def forest_variables(
+    logits: int, inputs: Sequence[int], max_depth: int, scope: str = SCOPE
+) -> Forest:
     """The variables of a forest, in the default graph.
 
-    They are named `boosted_trees/<part>`. Their first dimension is that of the checkpoint, but for
+    They are named `<scope>/<part>`. Their first dimension is that of the checkpoint, but for
     the parts that say what it must fit: those with a length given here.
 
     Args:
         logits: how many there are.
         inputs: see `Forest`.
         max_depth: how many levels of splits a tree may have.
+        scope: 'boosted_trees' by default.
     """
     fixed = {"bias": logits, "inputs": len(inputs), "words": sum(inputs), "splits": max_depth}
 
@@ -101,7 +104,7 @@ def forest_variables(logits: int, inputs: Sequence[int], max_depth: int) -> Fore
             trainable=False,
             validate_shape=False,
             shape=[fixed.get(name)],
-            name=f"{SCOPE}/{name}",
+            name=f"{scope}/{name}",
         )
 
     with get_default_graph().name_scope(None):

@@ -27,6 +27,7 @@ class Growth:
     Attributes:
         n_trees, max_depth, learning_rate, l1_regularization, l2_regularization, min_examples,
             early_stopping_fraction: see `BoostedTreesClassifier`.
+        again: whether as many trees as were best then grow of all rows.
     """
 
     n_trees: int
@@ -36,6 +37,7 @@ class Growth:
     l2_regularization: float
     min_examples: int
     early_stopping_fraction: float
+    again: bool = False
 
     def __post_init__(self) -> None:
         ranges = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +17,7 @@ from estimatorkit.interop.events import MetricsWriter
 from estimatorkit.logger import logger
 from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
 from estimatorkit.premade.fit_at_end import fit_model_fn
-from estimatorkit.premade.forest import Forest, forest_logits, forest_variables
+from estimatorkit.premade.forest import SCOPE, Forest, forest_logits, forest_variables
 from estimatorkit.premade.forest_columns import ForestColumns
 from estimatorkit.premade.forest_fit import Growth, fit
 from estimatorkit.premade.head import Head
@@ -74,7 +76,7 @@ class Task:
 
 
 def forest_model_fn(
-    task: Task, columns: ForestColumns, growth: Growth
+    task: Task, columns: ForestColumns, growth: Growth, folds: int = 1
 ) -> Callable[..., EstimatorSpec]:
     """The model function of a forest.
 
@@ -82,21 +84,30 @@ def forest_model_fn(
         task: what it learns.
         columns: what it reads.
         growth: how it grows.
+        folds: see `folds`; each has a forest.
     """
     units = task.head.logits_dimension
 
     def grown(rows: Array, labels: Array, weights: Array | None, config: RunConfig) -> Forest:
         seed = config.tf_random_seed or 0
-        found = fit(rows, labels, weights, columns.inputs, task.classes, task.loss, growth, seed)
+        fitted = functools.partial(
+            fit, rows, labels, weights, columns.inputs, task.classes, task.loss, seed=seed
+        )
+        found = fitted(growth=growth)
         _report(found.losses, found.validation_losses, str(config.model_dir))
-        return found.forest
+        if not growth.again:
+            return found.forest
+        best = dataclasses.replace(growth, n_trees=len(found.losses), early_stopping_fraction=0.0)
+        return fitted(growth=best).forest
 
     return fit_model_fn(
         task.head,
         columns,
-        lambda: forest_variables(units, columns.inputs, growth.max_depth),
+        lambda scope: forest_variables(units, columns.inputs, growth.max_depth, scope),
         lambda forest, rows: forest_logits(forest, rows, columns.inputs),
         grown,
+        SCOPE,
+        folds,
     )
 
 

@@ -156,14 +156,15 @@ class Head(ABC):
 
         Args:
             logits: float32 `(batch, members, logits_dimension)`.
-            weights: `(members,)`, numbers >= 0 with the sum 1; equal by default.
+            weights: `(members,)`, or `(batch, members)` for each row, numbers >= 0 with the sum 1;
+                equal by default.
 
         Returns:
             float32 `(batch, logits_dimension)`.
         """
         if weights is None:
             return reduce.reduce_mean(logits, 1)
-        return reduce.reduce_sum(logits * array.expand_dims(weights, 1), 1)
+        return reduce.reduce_sum(logits * array.expand_dims(weights, -1), 1)
 
     # -- what users call
 

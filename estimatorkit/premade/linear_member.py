@@ -41,6 +41,8 @@ SHRINKAGES = (1.0, 10.0, 100.0)
 LEAST_ROWS = 3
 """Ids that occur in fewer rows share one indicator."""
 
+_SCOPE = "linear_member"
+
 _LIMIT = 3.0
 """What numbers are scaled to at most, as in a network for tables."""
 
@@ -77,6 +79,7 @@ class LinearMember(Estimator):
         feature_columns: those of boosted trees.
         model_dir: where the checkpoint goes.
         config: a `RunConfig`.
+        folds: see `folds`.
     """
 
     reads_once = True
@@ -88,15 +91,18 @@ class LinearMember(Estimator):
         feature_columns: Any,
         model_dir: str | os.PathLike[str] | None = None,
         config: RunConfig | None = None,
+        folds: int = 1,
     ) -> None:
         task, columns = Task.of(head), ForestColumns(feature_columns)
         layout = _Layout(columns.inputs)
         model_fn = fit_model_fn(
             head,
             columns,
-            lambda: layout.variables(head.logits_dimension),
+            lambda scope: layout.variables(head.logits_dimension, scope),
             layout.logits,
             _fit(layout, task.classes),
+            _SCOPE,
+            folds,
         )
         super().__init__(model_fn, model_dir, config)
 
@@ -114,13 +120,13 @@ class _Layout:
         self.sizes = [inputs[place] + 1 for place in self.categories]
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int32)
 
-    def variables(self, units: int) -> _Coefficients:
+    def variables(self, units: int, scope: str) -> _Coefficients:
         """Variables, zero at first."""
         numbers = len(self.numbers)
         shapes = 4 * [(numbers,)] + [(3 * numbers, units)]
         shapes += [(int(self.starts[-1]), units), (units,)]
         made = [
-            Variable(np.zeros(shape, np.float32), name=f"linear_member/{name}", trainable=False)
+            Variable(np.zeros(shape, np.float32), name=f"{scope}/{name}", trainable=False)
             for name, shape in zip(_Coefficients._fields, shapes, strict=True)
         ]
         return _Coefficients(*made)

@@ -295,7 +295,7 @@ def mean_log_probability(log_probabilities: Tensor, weights: Any) -> Tensor:
     if weights is None:
         members = elementwise.cast(array.shape(log_probabilities)[1], float32)
         return reduce.reduce_logsumexp(log_probabilities, 1) - elementwise.log(members)
-    shares = array.expand_dims(elementwise.log(weights), 1)
+    shares = array.expand_dims(elementwise.log(weights), -1)
     return reduce.reduce_logsumexp(log_probabilities + shares, 1)
 
 

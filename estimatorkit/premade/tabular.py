@@ -33,6 +33,7 @@ from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.dnn import check_dropout, checked_units
+from estimatorkit.premade.folds import of_rows as folds_of_rows
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.label_checks import checked_labels
 from estimatorkit.premade.regression_head import RegressionHead, regression_head
@@ -54,6 +55,9 @@ Columns = FeatureColumn | Iterable[FeatureColumn]
 
 _BATCH_SIZE = 256
 _STEPS, _LEAST_EPOCHS, _MOST_EPOCHS = 5000, 40, 256
+
+OF_CLASSES: dict[str, Any] = {"activation": "selu", "learning_rate": 0.04}
+"""Where a classifier differs from `TabularEstimator`: RealMLP's values."""
 
 SCOPE = "tabular"
 """The scope of all variables."""
@@ -85,14 +89,20 @@ def _model_fn(
         rates = _rates(schedule, settings) if training else None
         with variable_scope(SCOPE):
             statistics = TableStatistics(columns.count, units if scaled else None)
-            inputs = table_inputs(features, columns, statistics)
+            inputs = table_inputs(features, columns, statistics, settings.folds)
             logits = network_logits(inputs, settings, units, None if rates is None else rates[2])
         if rates is None:
-            averaged = head.average_logits(statistics.in_label_units(logits))
+            own = _of_members(features, settings)
+            shares = None if own is None else own * (settings.folds / settings.members)
+            averaged = head.average_logits(statistics.in_label_units(logits), shares)
             return head.create_estimator_spec(features, mode, averaged, labels)
         span = Variable(np.zeros(2, np.float32), name=f"{SCOPE}/train_span", trainable=False)
         measured = checked_labels(labels, inputs.raw, units) if scaled else None
         given = labels if measured is None else statistics.standardized(measured)
+        unseen = _of_members(features, settings)
+        if unseen is not None:  # members do not learn from the rows of their fold
+            is_unseen = array.expand_dims(unseen > 0.0, -1)
+            logits = indexing.where(is_unseen, array.stop_gradient(logits), logits)
         spec = head.create_estimator_spec(
             _of_each_member(features, settings.members),
             mode,
@@ -114,6 +124,12 @@ def _rates(schedule: _Schedule, settings: NetworkSettings) -> Any:
     values = np.array([schedule.learning_rate, schedule.weight_decay, settings.dropout], np.float32)
     local = [GraphKeys.LOCAL_VARIABLES]
     return Variable(values, name=f"{SCOPE}/rates", trainable=False, collections=local).value()
+
+
+def _of_members(features: Any, settings: NetworkSettings) -> Tensor | None:
+    """1 for the members of a row's fold, float32 `(batch, members)`; None: see `folds.of_rows`."""
+    own = folds_of_rows(features, settings.folds)
+    return None if own is None else repeat(own, settings.members // settings.folds, axis=1)
 
 
 def _of_each_member(given: Any, members: int) -> Any:
@@ -203,6 +219,8 @@ class TabularEstimator(_Scheduled):
             for numbers.
         feature_columns, model_dir, hidden_units, members, dropout, learning_rate, weight_decay,
             train_steps, config, warm_start_from: see `TabularClassifier`.
+        folds: the parts of the rows, each of which `members / folds` members do not learn from and
+            predict alone; 1 by default. `features[folds.FOLD]` has that of each row, if any.
 
     Raises:
         ValueError: an argument is invalid.
@@ -224,15 +242,21 @@ class TabularEstimator(_Scheduled):
         train_steps: int | None = None,
         config: RunConfig | None = None,
         warm_start_from: Any = None,
+        folds: int = 1,
     ) -> None:
         check_dropout(dropout)
-        if members < 1:
-            raise value_error("members must be positive", expected=">= 1", received=members)
-        settings = NetworkSettings(checked_units(hidden_units), members, activation, dropout or 0.0)
+        if members < 1 or folds < 1 or members % folds:
+            raise value_error(
+                "folds must have as many members each",
+                expected="members >= 1, a multiple of folds",
+                received=f"members={members}, folds={folds}",
+            )
+        units = checked_units(hidden_units)
+        settings = NetworkSettings(units, members, activation, dropout or 0.0, folds=folds)
         self._train_steps = train_steps
         self._schedule = _Schedule(learning_rate, weight_decay, (0, train_steps or 0))
         super().__init__(
-            _model_fn(head, TableColumns.of(feature_columns), settings, self._schedule),
+            _model_fn(head, TableColumns.of(feature_columns, folds), settings, self._schedule),
             model_dir=model_dir,
             config=config,
             warm_start_from=warm_start_from,
@@ -312,7 +336,7 @@ class TabularClassifier(TabularEstimator):
             model_dir,
             hidden_units,
             members,
-            "selu",
+            OF_CLASSES["activation"],
             dropout,
             learning_rate,
             weight_decay,

@@ -8,7 +8,7 @@ them: in its checkpoints and exports, and on every task.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +30,12 @@ from estimatorkit.layers.feature_column import (
     input_layer,
     normalize_columns,
 )
+from estimatorkit.layers.feature_column.embedding import EmbeddingColumn
 from estimatorkit.layers.numeric_embeddings import robust_statistics
-from estimatorkit.ops.array import filling, indexing, joining
+from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.ops.array.rearrange import repeat
 from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.variables.initializers import TruncatedNormal
 from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.train.hooks.hooks import SessionRunHook
 
@@ -66,11 +69,14 @@ class TableColumns:
         return sum(math.prod(each.shape) for each in self.numbers)
 
     @classmethod
-    def of(cls, feature_columns: FeatureColumn | Iterable[FeatureColumn]) -> TableColumns:
+    def of(
+        cls, feature_columns: FeatureColumn | Iterable[FeatureColumn], folds: int = 1
+    ) -> TableColumns:
         """Sorts columns; categorical ones become indicators or, of many ids, embeddings.
 
         Args:
             feature_columns: numeric, categorical and other dense columns.
+            folds: each has embeddings of its own, see `TableInputs`.
 
         Raises:
             ValueError: there are none, or one is of another kind.
@@ -82,7 +88,7 @@ class TableColumns:
             elif isinstance(column, DenseColumn):
                 others.append(column)
             elif isinstance(column, CategoricalColumn):
-                others.append(_dense(column))
+                others.append(_dense(column, folds))
             else:
                 raise value_error(
                     f"{column.name!r} is not a column of a table",
@@ -92,10 +98,12 @@ class TableColumns:
         return cls(tuple(numbers), tuple(others))
 
 
-def _dense(column: CategoricalColumn) -> DenseColumn:
+def _dense(column: CategoricalColumn, folds: int) -> DenseColumn:
     if column.num_buckets <= MOST_ONE_HOT:
         return indicator_column(column)
-    return embedding_column(column, embedding_width(column.num_buckets))
+    width = embedding_width(column.num_buckets)
+    initial = TruncatedNormal(stddev=1 / math.sqrt(width))
+    return embedding_column(column, folds * width, initializer=initial)
 
 
 def embedding_width(ids: int) -> int:
@@ -109,6 +117,9 @@ def embedding_width(ids: int) -> int:
 @dataclass(frozen=True)
 class TableInputs:
     """The inputs of a batch.
+
+    If there are folds, all but `raw` are `(batch, folds, ...)`: categories of many ids have an
+    embedding for each.
 
     Attributes:
         raw: the numbers as they were given, `(batch, n)`; NaN where one is missing.
@@ -185,13 +196,16 @@ def robust_factors(numbers: Array) -> tuple[Array, Array]:
     return center.astype(np.float32), factor.astype(np.float32)
 
 
-def table_inputs(features: Any, columns: TableColumns, statistics: TableStatistics) -> TableInputs:
+def table_inputs(
+    features: Any, columns: TableColumns, statistics: TableStatistics, folds: int = 1
+) -> TableInputs:
     """The inputs of a batch.
 
     Args:
         features: tensors by key.
         columns: the columns that read them.
         statistics: see `TableStatistics`.
+        folds: those of `columns`.
     """
     parts: list[Tensor] = []
     raw: Tensor | None = None
@@ -203,14 +217,33 @@ def table_inputs(features: Any, columns: TableColumns, statistics: TableStatisti
         scaled = indexing.where(missing, filling.zeros_like(raw), scaled)
         third = scaled / SMOOTH_LIMIT
         clipped = scaled * elementwise.rsqrt(1.0 + third * third)
-        parts.append(elementwise.cast(missing, float32))
+        parts.append(_of_each_fold(elementwise.cast(missing, float32), folds))
+        clipped, scaled = (_of_each_fold(each, folds) for each in (clipped, scaled))
     if columns.others:
         with variable_scope("others"):
-            parts.append(input_layer(features, columns.others))
-    others = joining.concat(parts, 1) if len(parts) > 1 else parts[0]
+            parts += _others(features, columns.others, folds)
+    others = joining.concat(parts, -1) if len(parts) > 1 else parts[0]
     if raw is None:
-        raw = scaled = clipped = others[:, :0]
+        raw = scaled = clipped = others[..., :0]
     return TableInputs(raw, clipped, scaled, others)
+
+
+def _others(features: Any, columns: Sequence[DenseColumn], folds: int) -> list[Tensor]:
+    if folds == 1:
+        return [input_layer(features, columns)]
+    found = []
+    for column in columns:
+        read = input_layer(features, [column])
+        if isinstance(column, EmbeddingColumn):
+            found.append(array.reshape(read, [-1, folds, read.shape[1] // folds]))
+        else:
+            found.append(_of_each_fold(read, folds))
+    return found
+
+
+def _of_each_fold(given: Tensor, folds: int) -> Tensor:
+    """`(batch, folds, n)` of `(batch, n)`, which it stays without folds."""
+    return given if folds == 1 else repeat(array.expand_dims(given, 1), folds, axis=1)
 
 
 class MeasureTable(SessionRunHook):

@@ -19,6 +19,7 @@ from estimatorkit.layers import functional as layers
 from estimatorkit.layers.member_layers import MemberDense, ParametricActivation, ScalingLayer
 from estimatorkit.layers.numeric_embeddings import PeriodicEmbedding
 from estimatorkit.ops.array import array, joining
+from estimatorkit.ops.array.rearrange import repeat
 from estimatorkit.ops.math import elementwise, random, special
 from estimatorkit.ops.variables.initializers import RandomNormal, Zeros
 from estimatorkit.premade.tabular_inputs import TableInputs
@@ -49,6 +50,7 @@ class NetworkSettings:
         activation: the name of the activation, of which each unit learns the share.
         dropout: the probability of dropping an output of a hidden layer in training.
         sigma: the standard deviation of the initial frequencies of numbers.
+        folds: see `folds`; each has as many members, one fold's after another's.
     """
 
     hidden_units: tuple[int, ...]
@@ -56,6 +58,7 @@ class NetworkSettings:
     activation: str
     dropout: float
     sigma: float = 0.1
+    folds: int = 1
 
 
 def network_logits(
@@ -70,7 +73,11 @@ def network_logits(
     """
     own: dict[str, Any] = {"shared": False, "parametrization": "ntk", "members_first": True}
     members = settings.members
-    net = ScalingLayer(members, members_first=True, name="scaling")(_embedded(inputs, settings))
+    net = _embedded(inputs, settings)
+    if settings.folds > 1:
+        net = repeat(array.transpose(net, [1, 0, 2]), members // settings.folds, axis=0)
+    alike = members if settings.folds == 1 else None
+    net = ScalingLayer(alike, members_first=True, name="scaling")(net)
     for number, width in enumerate(settings.hidden_units):
         net = MemberDense(width, members, name=f"hiddenlayer_{number}", **own)(net)
         net = ParametricActivation(
@@ -82,10 +89,15 @@ def network_logits(
     deep = MemberDense(
         units, members, kernel_initializer=first, bias_initializer="zeros", name="logits", **own
     )(net)
-    plain = joining.concat([inputs.scaled, inputs.others], 1)
+    plain = joining.concat([inputs.scaled, inputs.others], -1)
     # Zero at first. Its numbers are not clipped: only it can follow them beyond the usual.
-    linear = layers.dense(plain, units, use_bias=False, kernel_initializer=Zeros(), name="linear")
-    logits: Tensor = array.transpose(deep, [1, 0, 2]) + array.expand_dims(linear, 1)
+    given: dict[str, Any] = {"use_bias": False, "kernel_initializer": Zeros(), "name": "linear"}
+    if settings.folds == 1:
+        linear = array.expand_dims(layers.dense(plain, units, **given), 1)
+    else:
+        linear = MemberDense(units, settings.folds, shared=False, **given)(plain)
+        linear = repeat(linear, members // settings.folds, axis=1)
+    logits: Tensor = array.transpose(deep, [1, 0, 2]) + linear
     return logits
 
 
@@ -108,7 +120,7 @@ def dropped(net: Tensor, members: int, rate: Any) -> Tensor:
 
 
 def _embedded(inputs: TableInputs, settings: NetworkSettings) -> Tensor:
-    if not inputs.clipped.shape[1]:
+    if not inputs.clipped.shape[-1]:
         return inputs.others
     embedding = PeriodicEmbedding(sigma=settings.sigma, name="embedding")
-    return joining.concat([embedding(inputs.clipped), inputs.others], 1)
+    return joining.concat([embedding(inputs.clipped), inputs.others], -1)
