@@ -33,6 +33,7 @@ from estimatorkit.experiment.tables import (
     require,
     row_count,
 )
+from estimatorkit.premade.folds import FOLD
 
 CLASS_WEIGHT = "class weight"
 """The feature with the weight of an example by its class, where there are such weights."""
@@ -102,6 +103,8 @@ def features_of(
         features[weight] = column_of(column, Read(weight, "float32"), origin, table.place)
     for group in groups:
         features[GROUP + group] = _as_text(table[group])
+    if table.fold is not None:
+        features[FOLD] = np.full(row_count(table), table.fold, np.int32)
     return features
 
 

@@ -61,7 +61,10 @@ def _chunks(experiment: Experiment, source: Any, name: str | None) -> Iterator[T
 
 
 def _parts(experiment: Experiment, table: Table) -> dict[str, Table]:
-    """What the training data are split into, by the name of the evaluation."""
+    """What the training data are split into, by the name of the evaluation.
+
+    Those that choose the members of an ensemble with folds are its first.
+    """
     data, found = experiment.data, dict[str, Table]()
     rest = table
     if data.holdout is not None:
@@ -74,7 +77,24 @@ def _parts(experiment: Experiment, table: Table) -> dict[str, Table]:
         )
     if data.select is not None:
         rest, found[SELECT] = _split(experiment, rest, data.select)
+    if trains_on_choice(experiment):
+        found[chosen_by(experiment)].fold = 0
     return {MAIN: rest, **found, TRAINING: rest}  # without others, the training rows measure
+
+
+def chosen_by(experiment: Experiment) -> str:
+    """The name of the evaluation that chooses a checkpoint, or what members count for."""
+    selection = experiment.selection
+    return (selection and selection.evaluation) or MAIN
+
+
+def trains_on_choice(experiment: Experiment) -> bool:
+    """Whether the rows that choose are a fold of an ensemble, which is trained on all of them."""
+    folds = getattr(experiment.estimator, "folds", 1)
+    if folds == 1 or experiment.selection is None:
+        return False
+    name = chosen_by(experiment)
+    return name in _shares(experiment.data) and _evaluation_source(experiment, name) is None
 
 
 def _fold(experiment: Experiment, table: Table, fold: tuple[int, int]) -> tuple[Table, Table]:

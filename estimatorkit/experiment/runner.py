@@ -101,7 +101,7 @@ def train(
     reading.keep_background(experiment)
     exporters = build.exporters(experiment)
     selection = experiment.selection
-    selected = (selection and selection.evaluation) or MAIN
+    selected = row_sets.chosen_by(experiment)
     input_fns, baselines = {}, {}
     for name in row_sets.evaluation_names(experiment):
         evaluated = inputs.evaluation(experiment, name)
@@ -114,7 +114,10 @@ def train(
         judged = inputs.evaluation(experiment, selected, class_weights=True)
         return _evaluation_input(experiment, judged)()
 
-    estimator = build.estimator(experiment, rows, None if selection is None else held_out)
+    chooses = selection is not None and (
+        getattr(experiment.estimator, "folds", 1) == 1 or row_sets.trains_on_choice(experiment)
+    )
+    estimator = build.estimator(experiment, rows, held_out if chooses else None)
     specs = [
         ek.estimator.EvalSpec(
             input_fns[name],

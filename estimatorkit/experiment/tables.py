@@ -50,12 +50,17 @@ class Table(dict[str, NDArray[Any]]):
     Args:
         columns: arrays by name.
         place: describes where a row is in its file, for messages; by default by its number.
+        fold: the fold of an ensemble that all rows are (see `premade.folds`); None: they are new.
     """
 
     def __init__(
-        self, columns: Mapping[str, NDArray[Any]] = {}, place: Callable[[int], str] | None = None
+        self,
+        columns: Mapping[str, NDArray[Any]] = {},
+        place: Callable[[int], str] | None = None,
+        fold: int | None = None,
     ) -> None:
         super().__init__(columns)
+        self.fold = fold
         self.place = place or (lambda row: f"example {row + 1}")
 
     def take(self, rows: Any) -> Table:
@@ -64,6 +69,7 @@ class Table(dict[str, NDArray[Any]]):
         return Table(
             {name: column[rows] for name, column in self.items()},
             lambda row: self.place(int(numbers[row])),
+            self.fold,
         )
 
 
