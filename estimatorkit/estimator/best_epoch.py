@@ -9,6 +9,7 @@ from typing import Any
 
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
+from estimatorkit.storage.checkpoint import remove_checkpoint
 from estimatorkit.train.hooks.hooks import SessionRunHook
 
 
@@ -39,6 +40,8 @@ def train_to_best(
 ) -> BestEpoch:
     """Trains epoch by epoch, and keeps the checkpoint with the smallest evaluation loss.
 
+    Of the others, only the last one stays: a network's may have 100 MB.
+
     Args:
         estimator: keeps at least `patience` + 2 checkpoints.
         input_fn: the training input, which does not end.
@@ -52,7 +55,7 @@ def train_to_best(
     """
     monitor = MetricMonitor("loss", "min")  # to which NaN is worse than any number
     history: list[dict[str, float]] = []
-    best, found, checkpoint = math.nan, 0, ""
+    best, found, checkpoint, last = math.nan, 0, "", ""
     for number in range(1, epochs + 1):
         estimator.train(input_fn, hooks, max_steps=math.ceil(steps * number / epochs))
         metrics = estimator.evaluate(held_out_fn)
@@ -60,9 +63,13 @@ def train_to_best(
         if after_epoch is not None:
             after_epoch(number, history[-1])
         loss = history[-1].get("average_loss", history[-1]["loss"])
+        superseded, last = {last}, str(estimator.latest_checkpoint())
         if number == 1 or monitor.is_better(loss, best):
-            best, found, checkpoint = loss, number, str(estimator.latest_checkpoint())
-        elif patience is not None and number - found >= patience:
+            superseded.add(checkpoint)
+            best, found, checkpoint = loss, number, last
+        for each in superseded - {"", checkpoint, last}:
+            remove_checkpoint(each)
+        if patience is not None and number - found >= patience:
             break
     return BestEpoch(checkpoint, found, history)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -22,6 +23,10 @@ _TREES = """\
 _MEMBERS = """\
 # members: [network, trees, linear]
 """
+_FOLDS = 5
+_IN_FOLDS = f"""\
+folds: {_FOLDS}                  # each member is trained {_FOLDS} times, on all rows but a part each
+{_MEMBERS}"""
 
 _SEARCHED_IN_NETWORK = """\
 estimator.hidden_units: {choice: [[64, 64], [128, 128, 128], [256, 256, 256]]}
@@ -52,6 +57,7 @@ class Default:
         tune: the section `tune`.
         reads_once: whether epochs say nothing.
         needs_ydf: whether it has boosted trees.
+        most_rows: for how many rows it is better than others.
     """
 
     name: str
@@ -61,6 +67,7 @@ class Default:
     tune: str
     reads_once: bool = False
     needs_ydf: bool = False
+    most_rows: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,9 @@ class Choice:
         return {"more": self.default.more, "train": train, "tune": self.default.tune}
 
 
+MOST_ROWS_IN_FOLDS = 3_000
+"""XXX"""
+
 _TEXT = 1_200
 """As many columns as a text costs trees, whose 512 buckets they read: with one, an ensemble of 800
 rows takes 19 processor seconds more."""
@@ -115,7 +125,21 @@ def _all(rows: int, columns: int, classes: int) -> float:
     return sum(each(rows, columns, classes) for each in (_network, _trees, _linear))
 
 
+def _in_folds(rows: int, columns: int, classes: int) -> float:
+    return 5.0 + _FOLDS * _all(rows, columns, classes)
+
+
 DEFAULTS = (
+    Default(
+        "Ensemble",
+        f"networks, boosted trees and linear models of {_FOLDS} folds",
+        _in_folds,
+        _IN_FOLDS,
+        _SEARCHED_MEMBERS,
+        reads_once=True,
+        needs_ydf=True,
+        most_rows=MOST_ROWS_IN_FOLDS,
+    ),
     Default(
         "Ensemble",
         "a network, boosted trees and a linear model",
@@ -152,7 +176,9 @@ def chosen(rows: int, columns: int, classes: int, seconds: float, texts: int = 0
     """
     columns += _TEXT * texts
     trees = find_spec("ydf") is not None
-    possible = [each for each in DEFAULTS if trees or not each.needs_ydf]
+    possible = [
+        each for each in DEFAULTS if (trees or not each.needs_ydf) and rows <= each.most_rows
+    ]
     times = [each.seconds(rows, columns, classes) for each in possible]
     fit = [place for place, time in enumerate(times) if time <= seconds]
     place = fit[0] if fit else times.index(min(times))
