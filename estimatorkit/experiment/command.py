@@ -596,8 +596,13 @@ def _chosen_by(experiment: Experiment, name: str, trained: Trained) -> str:
         if selection.evaluation is None or name == selection.evaluation:
             return f" at the best {selection.metric} ({end})"
         return f", which did not choose the checkpoint ({end})"
-    chose = isinstance(kind, Ensemble) and name == (selection.evaluation or row_sets.MAIN)
-    return " (by these rows, epochs and weights of the members were chosen)" if chose else ""
+    if not isinstance(kind, Ensemble) or name != row_sets.chosen_by(experiment):
+        return ""
+    if row_sets.trains_on_choice(experiment):
+        return " (each predicted by the members that have not seen it)"
+    return (
+        " (by these rows, epochs and weights of the members were chosen)" if kind.folds == 1 else ""
+    )
 
 
 def _predict_samples(experiment: Experiment) -> Path | None:

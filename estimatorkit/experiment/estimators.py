@@ -302,6 +302,10 @@ class Trees(Supervised):
 class Ensemble(Trees):
     """The common arguments of ensembles, which choose epochs and weights by held-out rows."""
 
+    folds: Annotated[
+        Count, Field(description="parts of the rows; each member is trained on all but one of each")
+    ] = 1
+
 
 class Combined(Supervised):
     """The arguments of a linear model combined with a network."""
