@@ -245,10 +245,12 @@ class TabularEstimator(_Scheduled):
         folds: int = 1,
     ) -> None:
         check_dropout(dropout)
-        if members < 1 or folds < 1 or members % folds:
+        if members < 1:
+            raise value_error("members must be positive", expected=">= 1", received=members)
+        if folds < 1 or members % folds:
             raise value_error(
                 "folds must have as many members each",
-                expected="members >= 1, a multiple of folds",
+                expected="members, a multiple of folds >= 1",
                 received=f"members={members}, folds={folds}",
             )
         units = checked_units(hidden_units)

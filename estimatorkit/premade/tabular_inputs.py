@@ -235,7 +235,7 @@ def _others(features: Any, columns: Sequence[DenseColumn], folds: int) -> list[T
     for column in columns:
         read = input_layer(features, [column])
         if isinstance(column, EmbeddingColumn):
-            found.append(array.reshape(read, [-1, folds, read.shape[1] // folds]))
+            found.append(array.reshape(read, [-1, folds, column.dimension // folds]))
         else:
             found.append(_of_each_fold(read, folds))
     return found
