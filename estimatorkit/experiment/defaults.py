@@ -100,7 +100,7 @@ class Choice:
         return {"more": self.default.more, "train": train, "tune": self.default.tune}
 
 
-MOST_ROWS_IN_FOLDS = 3_000
+MOST_ROWS_IN_FOLDS = 4_000
 """XXX"""
 
 _TEXT = 1_200

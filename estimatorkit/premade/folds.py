@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array, filling
 from estimatorkit.ops.array.indexing import one_hot
 
 FOLD = "ensemble fold"
@@ -29,6 +30,24 @@ def of_rows(features: Any, folds: int) -> Tensor | None:
     if folds == 1 or not isinstance(features, Mapping) or FOLD not in features:
         return None
     found: Tensor = one_hot(features[FOLD], folds, dtype=float32)
+    return found
+
+
+def repeated(given: Tensor, count: int, axis: int) -> Tensor:
+    """Each entry of an axis so many times, by nodes that TensorFlow has.
+
+    Args:
+        given: one of its dimensions may be unknown, that of another axis.
+        count: how many times.
+        axis: at least 0.
+    """
+    shape = [-1 if size is None else size for size in given.shape.as_list()]
+    multiples = [1] * (len(shape) + 1)
+    multiples[axis + 1] = count
+    shape[axis] *= count
+    found: Tensor = array.reshape(
+        filling.tile(array.expand_dims(given, axis + 1), multiples), shape
+    )
     return found
 
 

@@ -33,7 +33,7 @@ from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.dnn import check_dropout, checked_units
-from estimatorkit.premade.folds import of_rows as folds_of_rows
+from estimatorkit.premade.folds import of_rows as folds_of_rows, repeated
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.label_checks import checked_labels
 from estimatorkit.premade.regression_head import RegressionHead, regression_head
@@ -129,7 +129,7 @@ def _rates(schedule: _Schedule, settings: NetworkSettings) -> Any:
 def _of_members(features: Any, settings: NetworkSettings) -> Tensor | None:
     """1 for the members of a row's fold, float32 `(batch, members)`; None: see `folds.of_rows`."""
     own = folds_of_rows(features, settings.folds)
-    return None if own is None else repeat(own, settings.members // settings.folds, axis=1)
+    return None if own is None else repeated(own, settings.members // settings.folds, axis=1)
 
 
 def _of_each_member(given: Any, members: int) -> Any:

@@ -33,10 +33,10 @@ from estimatorkit.layers.feature_column import (
 from estimatorkit.layers.feature_column.embedding import EmbeddingColumn
 from estimatorkit.layers.numeric_embeddings import robust_statistics
 from estimatorkit.ops.array import array, filling, indexing, joining
-from estimatorkit.ops.array.rearrange import repeat
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.initializers import TruncatedNormal
 from estimatorkit.ops.variables.variable_scope import variable_scope
+from estimatorkit.premade.folds import repeated
 from estimatorkit.train.hooks.hooks import SessionRunHook
 
 Array = NDArray[Any]
@@ -243,7 +243,7 @@ def _others(features: Any, columns: Sequence[DenseColumn], folds: int) -> list[T
 
 def _of_each_fold(given: Tensor, folds: int) -> Tensor:
     """`(batch, folds, n)` of `(batch, n)`, which it stays without folds."""
-    return given if folds == 1 else repeat(array.expand_dims(given, 1), folds, axis=1)
+    return given if folds == 1 else repeated(array.expand_dims(given, 1), folds, axis=1)
 
 
 class MeasureTable(SessionRunHook):

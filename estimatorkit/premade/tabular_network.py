@@ -19,9 +19,9 @@ from estimatorkit.layers import functional as layers
 from estimatorkit.layers.member_layers import MemberDense, ParametricActivation, ScalingLayer
 from estimatorkit.layers.numeric_embeddings import PeriodicEmbedding
 from estimatorkit.ops.array import array, joining
-from estimatorkit.ops.array.rearrange import repeat
 from estimatorkit.ops.math import elementwise, random, special
 from estimatorkit.ops.variables.initializers import RandomNormal, Zeros
+from estimatorkit.premade.folds import repeated
 from estimatorkit.premade.tabular_inputs import TableInputs
 
 RATE_FACTORS = {
@@ -75,7 +75,7 @@ def network_logits(
     members = settings.members
     net = _embedded(inputs, settings)
     if settings.folds > 1:
-        net = repeat(array.transpose(net, [1, 0, 2]), members // settings.folds, axis=0)
+        net = repeated(array.transpose(net, [1, 0, 2]), members // settings.folds, axis=0)
     alike = members if settings.folds == 1 else None
     net = ScalingLayer(alike, members_first=True, name="scaling")(net)
     for number, width in enumerate(settings.hidden_units):
@@ -96,7 +96,7 @@ def network_logits(
         linear = array.expand_dims(layers.dense(plain, units, **given), 1)
     else:
         linear = MemberDense(units, settings.folds, shared=False, **given)(plain)
-        linear = repeat(linear, members // settings.folds, axis=1)
+        linear = repeated(linear, members // settings.folds, axis=1)
     logits: Tensor = array.transpose(deep, [1, 0, 2]) + linear
     return logits
 
