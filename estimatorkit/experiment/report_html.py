@@ -55,6 +55,7 @@ from estimatorkit.inspection import (
     permutation_importance,
     predict_table,
 )
+from estimatorkit.premade.folds import FOLD
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.version import __version__
 
@@ -483,7 +484,7 @@ def _evaluation_sections(
         classes = "probabilities" in predictions
         metric = "log_loss" if classes else "rmse"
         frame = permutation_importance(predictor, table, labels[some], metric, 3, seed)
-        frame = frame.iloc[:_MAX_BARS]
+        frame = frame.drop(index=FOLD, errors="ignore").iloc[:_MAX_BARS]
         figure = plots.bars(
             [str(name) for name in frame.index],
             frame["importance"].tolist(),

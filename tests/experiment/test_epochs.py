@@ -13,7 +13,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
     EvaluatedTraining,
     FinishedEvaluation,
 )
-from estimatorkit.experiment import runner
+from estimatorkit.experiment import row_sets, runner
 from estimatorkit.experiment.epochs import EpochLines
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.report_html import write_report
@@ -172,6 +172,39 @@ def test_an_ensemble_splits_its_rows_where_nothing_is_selected() -> None:
     shown = succeed("run", "points.yaml", members, "train.early_stopping=null", "export=[]")
     assert "linear: training on 76 rows" in shown  # 85 % of them
     assert "Evaluation on 25% of points.csv:" in shown
+
+
+@pytest.mark.slow
+def test_rows_that_measure_are_predicted_by_members_that_have_not_seen_them() -> None:
+    changes = ["estimator.members=[linear]", "estimator.folds=3"]
+    shown = succeed("run", "points.yaml", *changes)
+    assert "Evaluation on 25% of points.csv (each predicted by the members that have " in shown
+    first = runner.evaluate(experiment(*changes))["eval"]
+    table, _ = row_sets.evaluation_table(experiment(*changes))
+    measured = set(zip(table["x"].tolist(), table["y"].tolist(), strict=True))
+    lines = Path("points.csv").read_text().splitlines()
+    other = {"left": "right", "right": "left"}
+    for number, (x, y, side) in enumerate(each.split(",") for each in lines[1:]):
+        if (np.float32(x), np.float32(y)) in measured:
+            lines[1 + number] = f"{x},{y},{other[side]}"
+    Path("points.csv").write_text("\n".join(lines) + "\n")
+    given = experiment(*changes, "name=again")
+    second = runner.train(given, print).metrics["eval"]
+    assert second["prediction/mean"] == first["prediction/mean"]
+    assert second["accuracy"] == pytest.approx(1 - first["accuracy"])
+    page = Path(write_report("runs/again", None, "report.html")).read_text()
+    assert "ensemble fold" not in page
+
+
+@pytest.mark.slow
+def test_rows_of_a_file_of_their_own_are_in_no_fold() -> None:
+    lines = Path("points.csv").read_text().splitlines()
+    Path("other.csv").write_text("\n".join(lines[:31]) + "\n")
+    changes = ["data.holdout=null", "data.evaluate={csv: other.csv}"]
+    members = ["estimator.members=[linear]", "estimator.folds=3"]
+    shown = succeed("run", "points.yaml", *changes, *members)
+    assert "linear: training on 120 rows" in shown
+    assert "Evaluation on other.csv:" in shown
 
 
 @pytest.mark.slow

@@ -78,6 +78,16 @@ def test_estimator_is_chosen_for_a_time() -> None:
     assert found[60.0].why.startswith("A network, boosted trees and a linear model: about")
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "seconds", "folds"),
+    [(1_000, 20, 60.0, True), (1_000, 20, 15.0, False), (2_500, 80, 60.0, False)],
+)
+def test_small_tables_have_folds_if_there_is_time(
+    rows: int, columns: int, seconds: float, folds: bool
+) -> None:
+    assert ("folds: 5" in defaults.chosen(rows, columns, 2, seconds).default.more) is folds
+
+
 def test_free_text_takes_time() -> None:
     random = np.random.default_rng(0)
     words = np.array([f"w{each}" for each in range(200)])
