@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,18 @@ from estimatorkit.train.sessions.scaffold import Scaffold
 
 Array = NDArray[Any]
 Values = Iterable[Array]
-Fit = Callable[[Array, Array, Array | None, RunConfig], Values]
-"""Values of the variables from rows, labels, weights (or None) and the configuration."""
+
+
+class Part(NamedTuple):
+    """What a model is fitted to: rows `(rows, inputs)`, labels `(rows,)`, and weights or None."""
+
+    rows: Array
+    labels: Array
+    weights: Array | None
+
+
+Fit = Callable[[Iterable[Part], RunConfig], Iterable[Values]]
+"""Values of the variables from the rows that train each fold, and the configuration."""
 
 
 def fit_model_fn(
@@ -153,14 +163,17 @@ class _FitAtTheEnd(CheckpointSaverHook):
         rows = found.pop("rows")
         given = {name: each.reshape(-1) for name, each in found.items()}
         folds = given.pop("folds", np.full(len(rows), -1))
-        for number, variables in enumerate(self._variables):
-            others = folds != number
-            labels, weights = given["labels"][others], given.get("weights")
-            weights = None if weights is None else weights[others]
-            values = self._fit(rows[others], labels, weights, self._config)
+        weights = given.get("weights")
+        others = [np.flatnonzero(folds != number) for number in range(len(self._variables))]
+        parts = (
+            Part(rows[each], given["labels"][each], None if weights is None else weights[each])
+            for each in others
+        )
+        fitted = self._fit(parts, self._config)
+        for variables, values in zip(self._variables, fitted, strict=True):
             for variable, value in zip(variables, values, strict=True):
                 variable.load(value, session)
         super().end(session)
 
 
-__all__ = ["fit_model_fn"]
+__all__ = ["Part", "fit_model_fn"]

@@ -27,7 +27,8 @@ class Growth:
     Attributes:
         n_trees, max_depth, learning_rate, l1_regularization, l2_regularization, min_examples,
             early_stopping_fraction: see `BoostedTreesClassifier`.
-        again: whether as many trees as were best then grow of all rows.
+        again: whether as many trees as were best then grow of all rows, and of those of each
+            further fold.
     """
 
     n_trees: int

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -16,7 +14,7 @@ from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.interop.events import MetricsWriter
 from estimatorkit.logger import logger
 from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
-from estimatorkit.premade.fit_at_end import fit_model_fn
+from estimatorkit.premade.fit_at_end import Part, fit_model_fn
 from estimatorkit.premade.forest import SCOPE, Forest, forest_logits, forest_variables
 from estimatorkit.premade.forest_columns import ForestColumns
 from estimatorkit.premade.forest_fit import Growth, fit
@@ -88,17 +86,17 @@ def forest_model_fn(
     """
     units = task.head.logits_dimension
 
-    def grown(rows: Array, labels: Array, weights: Array | None, config: RunConfig) -> Forest:
-        seed = config.tf_random_seed or 0
-        fitted = functools.partial(
-            fit, rows, labels, weights, columns.inputs, task.classes, task.loss, seed=seed
-        )
-        found = fitted(growth=growth)
-        _report(found.losses, found.validation_losses, str(config.model_dir))
-        if not growth.again:
-            return found.forest
-        best = dataclasses.replace(growth, n_trees=len(found.losses), early_stopping_fraction=0.0)
-        return fitted(growth=best).forest
+    def grown(parts: Iterable[Part], config: RunConfig) -> Iterator[Forest]:
+        chosen, seed = growth, config.tf_random_seed or 0
+        for part in parts:
+            given = (*part, columns.inputs, task.classes, task.loss)
+            found = fit(*given, chosen, seed)
+            _report(found.losses, found.validation_losses, str(config.model_dir))
+            if chosen.again:
+                best = len(found.losses)
+                chosen = replace(growth, n_trees=best, early_stopping_fraction=0.0, again=False)
+                found = fit(*given, chosen, seed)
+            yield found.forest
 
     return fit_model_fn(
         task.head,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from estimatorkit.layers.numeric_embeddings import robust_statistics
 from estimatorkit.ops.array import filling, indexing, joining
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.math.linalg import matmul
-from estimatorkit.premade.fit_at_end import fit_model_fn
+from estimatorkit.premade.fit_at_end import Fit, Part, fit_model_fn
 from estimatorkit.premade.forest_columns import ForestColumns
 from estimatorkit.premade.forest_training import Task
 from estimatorkit.premade.head import Head
@@ -158,12 +158,13 @@ class _Layout:
         return np.where(np.isnan(ids), last, ids).astype(np.int64) + self.starts[:-1]
 
 
-def _fit(layout: _Layout, classes: int) -> Callable[..., _Coefficients]:
+def _fit(layout: _Layout, classes: int) -> Fit:
     """The function that fits the coefficients."""
 
-    def fit(rows: Array, labels: Array, weights: Array | None, config: RunConfig) -> _Coefficients:
+    def fit(part: Part, seed: int) -> _Coefficients:
         from scipy import sparse
 
+        rows, labels, weights = part
         numbers = rows[:, layout.numbers].astype(np.float64)
         absent = ~np.isfinite(numbers)
         present = np.ma.masked_array(numbers, absent)
@@ -193,7 +194,7 @@ def _fit(layout: _Layout, classes: int) -> Callable[..., _Coefficients]:
             shape=(len(rows), len(used)),
         )
         design: Any = sparse.hstack([sparse.csr_matrix(read), wide], format="csr")
-        kernel, bias = _chosen(design, labels, weights, classes, config.tf_random_seed or 0)
+        kernel, bias = _chosen(design, labels, weights, classes, seed)
         count = read.shape[1]
         values = (
             center,
@@ -206,7 +207,7 @@ def _fit(layout: _Layout, classes: int) -> Callable[..., _Coefficients]:
         )
         return _Coefficients(*(each.astype(np.float32) for each in values))
 
-    return fit
+    return lambda parts, config: [fit(each, config.tf_random_seed or 0) for each in parts]
 
 
 def _shared_places(layout: _Layout, places: Array) -> Array:
