@@ -5,7 +5,8 @@ counts for is chosen on rows that none was trained on (Caruana et al. 2004, "Ens
 Libraries of Models"). One checkpoint holds all of them, so that evaluation, prediction and exported
 models are one function of the graph.
 
-Variables: those of the members, and `ensemble/weights`, float32 `(members,)`.
+Variables: those of the members, and `ensemble/weights`, float32 `(members,)`. With folds, trees and
+linear models have them in further scopes, `boosted_trees_1` and so on.
 """
 
 from __future__ import annotations

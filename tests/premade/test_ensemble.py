@@ -46,10 +46,11 @@ def _config(folder):
     )
 
 
-@pytest.fixture(scope="module")
-def regressor(tmp_path_factory):
+@pytest.fixture(scope="module", params=[1, 3], ids=["one fold", "three folds"])
+def regressor(request, tmp_path_factory):
     config = _config(tmp_path_factory.mktemp("ensemble") / "model")
-    return tf.estimator.EnsembleRegressor(_columns(), config=config).train(_input(_rows()))
+    made = tf.estimator.EnsembleRegressor(_columns(), config=config, folds=request.param)
+    return made.train(_input(_rows()))
 
 
 @pytest.mark.slow
@@ -80,7 +81,7 @@ def test_one_checkpoint_holds_all_members(regressor):
 
 
 @pytest.mark.slow
-def test_export_predicts_as_the_ensemble(regressor, tmp_path):
+def test_export_predicts_as_the_ensemble(regressor, tmp_path, caplog):
     features, labels = _rows(seed=1)
     spec = {
         "x": tf.placeholder(tf.float32, [None]),
@@ -88,6 +89,7 @@ def test_export_predicts_as_the_ensemble(regressor, tmp_path):
     }
     receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(spec)
     path = regressor.export_saved_model(str(tmp_path), receiver)
+    assert "TensorFlow cannot load" not in caplog.text
     with tf.estimator.load_predictor(path) as predictor:
         served = predictor(features, "predict")["predictions"]
     found = np.array([each["predictions"] for each in regressor.predict(_read((features, labels)))])
