@@ -38,5 +38,6 @@ def compile_without_strength_reduction() -> None:
 
     is_known = jaxlib_version.startswith("0.10.") and platform.machine() in ("x86_64", "AMD64")
     flags = os.environ.get("XLA_FLAGS", "")
-    if is_known and flags.endswith(_NO_UNROLLING) and not any(map(find_spec, _ACCELERATORS)):
-        os.environ["XLA_FLAGS"] = f"{flags},{_NO_STRENGTH_REDUCTION}"
+    ours = f"{_EXTRA}={_NO_UNROLLING}"
+    if is_known and ours in flags.split() and not any(map(find_spec, _ACCELERATORS)):
+        os.environ["XLA_FLAGS"] = flags.replace(ours, f"{ours},{_NO_STRENGTH_REDUCTION}")

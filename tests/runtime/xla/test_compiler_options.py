@@ -54,6 +54,7 @@ def test_segments_that_update_nothing_stay_with_mlir() -> None:
     [
         (ALONE, "x86_64", "0.10.2", None, f"{ALONE},-disable-lsr"),
         (f"{ALONE},-disable-lsr", "x86_64", "0.10.2", None, f"{ALONE},-disable-lsr"),
+        (f"{ALONE} --another", "x86_64", "0.10.2", None, f"{ALONE},-disable-lsr --another"),
         ("--xla_backend_extra_options=theirs", "x86_64", "0.10.2", None, None),
         (ALONE, "aarch64", "0.10.2", None, None),
         (ALONE, "x86_64", "0.11.0", None, None),
