@@ -29,6 +29,7 @@ class HostFunction:
         tensors = [tensor for tensor in function.inputs if tensor.dtype is not resource]
         outputs = list(dict.fromkeys(function.outputs))
         self._order = [outputs.index(tensor) for tensor in function.outputs]
+        self._updated = [at in function.updated for at in range(len(function.inputs))]
         plan = make_plan(function.graph, outputs, [], tensors, state.placer)
         self._runner = PlanRunner(plan, self._state)
         # Variables live in the body's own state: one run at a time. Other functions may block and
@@ -47,10 +48,11 @@ class HostFunction:
         function = self._function
         feeds = []
         with self._alone:
-            for tensor, value in zip(function.inputs, inputs, strict=True):
+            for tensor, value, updated in zip(function.inputs, inputs, self._updated, strict=True):
                 if tensor.dtype is resource:
-                    # A copy, as running the body may donate the buffer.
-                    self._state.values[tensor.op.name] = np.array(value)
+                    # A copy, as running the body may donate the buffer, unless nobody changes it.
+                    is_kept = type(value) is np.ndarray and not updated
+                    self._state.values[tensor.op.name] = value if is_kept else np.array(value)
                 else:
                     feeds.append(np.asarray(value, tensor.dtype.numpy_dtype))
             results = self._runner.run(feeds)

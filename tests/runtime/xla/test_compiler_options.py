@@ -1,0 +1,78 @@
+"""What XLA is told about a segment, and for all of a process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.runtime.xla.compiler_options import LARGE_VARIABLE, MANY, options_for
+from estimatorkit.runtime.xla.flags import compile_without_strength_reduction
+
+LLVM = {"xla_cpu_use_fusion_emitters": False}
+MLIR: dict[str, bool] = {}
+MODULE = "estimatorkit.runtime.xla.flags"
+ALONE = "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling"
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        ([(3,)], LLVM),
+        ([(3,)] * (MANY - 1), LLVM),
+        ([(3,)] * MANY, MLIR),
+        ([(3,)] * MANY + [(4,)], LLVM),
+        ([(3,)] * MANY + [(4,)] * MANY, MLIR),
+        ([(3,), (LARGE_VARIABLE // 4,)], LLVM),
+        ([(3,), (LARGE_VARIABLE // 4 + 1,)], MLIR),
+    ],
+)
+def test_emitters(shapes: Sequence[tuple[int, ...]], expected: dict[str, bool]) -> None:
+    variables = [tf.get_variable(f"v{at}", shape) for at, shape in enumerate(shapes)]
+    step = tf.group(*[variable.assign_add(variable * 2.0) for variable in variables])
+    with tf.Session() as session:
+        (segment,) = session.plan(step).segments
+    assert options_for(segment) == expected
+
+
+def test_segments_that_update_nothing_stay_with_mlir() -> None:
+    with tf.Session() as session:
+        (segment,) = session.plan(tf.get_variable("v", (3,)) * 2.0).segments
+    assert options_for(segment) == MLIR
+
+
+@pytest.mark.parametrize(
+    ("before", "machine", "jaxlib", "accelerator", "after"),
+    [
+        (ALONE, "x86_64", "0.10.2", None, f"{ALONE},-disable-lsr"),
+        (f"{ALONE},-disable-lsr", "x86_64", "0.10.2", None, f"{ALONE},-disable-lsr"),
+        (f"{ALONE} --another", "x86_64", "0.10.2", None, f"{ALONE},-disable-lsr --another"),
+        ("--xla_backend_extra_options=theirs", "x86_64", "0.10.2", None, None),
+        (ALONE, "aarch64", "0.10.2", None, None),
+        (ALONE, "x86_64", "0.11.0", None, None),
+        (ALONE, "x86_64", "0.10.2", "jax_plugins", None),
+        (ALONE, "x86_64", "0.10.2", "libtpu", None),
+    ],
+)
+def test_strength_reduction(
+    monkeypatch: pytest.MonkeyPatch,
+    before: str,
+    machine: str,
+    jaxlib: str,
+    accelerator: str | None,
+    after: str | None,
+) -> None:
+    monkeypatch.setenv("XLA_FLAGS", before)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr("jaxlib.version.__version__", jaxlib)
+    monkeypatch.setattr(f"{MODULE}.find_spec", lambda name: name == accelerator or None)
+    compile_without_strength_reduction()
+    assert os.environ["XLA_FLAGS"] == (after or before)
