@@ -48,7 +48,13 @@ from estimatorkit.runtime.xla.timeline import Trace
 
 
 class CompiledSegment:
-    """A device segment with its executables: one for each set of static values and shapes."""
+    """A device segment with its executables: one for each set of static values and shapes.
+
+    Attributes:
+        is_brief: whether runs end with `NotInterpretable` where they would compile.
+    """
+
+    is_brief = False
 
     def __init__(self, segment: Segment, state: ProcessState, name: str) -> None:
         self.segment = segment
@@ -159,6 +165,10 @@ class CompiledSegment:
         """
         mode = self._state.executor
         known = executor
+        if self.is_brief:
+            if executor is None and self._interpreter.is_long(inputs):
+                raise NotInterpretable(_LONGER)
+            return self._interpret(executor, inputs, static)  # type: ignore[arg-type]
         if executor is None and (
             mode == "xla"
             or not is_cpu(self._device)
@@ -229,8 +239,10 @@ class CompiledSegment:
             with self._context():
                 if program is None or not program.fits(given):
                     program = self._interpreter.interpretation(static, inputs, given)
-                    if state.executor == "auto" and not program.is_cheap:
-                        raise NotInterpretable("XLA compiles it in less time")
+                    if state.executor == "auto" and not self.is_brief and not program.is_cheap:
+                        raise NotInterpretable(_LONGER)
+                if self.is_brief and not program.is_brief:
+                    raise NotInterpretable(_LONGER)
                 with watch.running() if watch else nullcontext():
                     outputs, changed, faults = program(inputs, given, watch)
             if faults and self._overwritten and self._error(faults[0]) is not None:
@@ -329,7 +341,7 @@ class CompiledSegment:
                 outputs, changed, faults = function(inputs, [values[name] for name in names])
             return changed, outputs, faults
 
-        options = options_for(self.segment)
+        options = options_for(self.segment, few_runs=self._state.few_runs)
         return jax.jit(segment, donate_argnums=(2,), compiler_options=options)
 
 
@@ -356,6 +368,8 @@ a thread that filled them let small runs of others wait for seconds."""
 
 Executor: TypeAlias = "Interpretation | Callable[..., Any]"
 """What runs a segment for one set of shapes: an interpretation, or a compiled executable."""
+
+_LONGER = "XLA compiles it in less time"
 
 _SPINS = 500
 """Of about 0.2 us each."""

@@ -88,6 +88,15 @@ class SegmentInterpreter:
         self.shapes += found
         return found
 
+    def is_long(self, inputs: Sequence[Any]) -> bool:
+        """Whether a run takes longer than the compilation, by an estimate without a trace.
+
+        Args:
+            inputs: as for `leaves`.
+        """
+        numbers = [number for _, number in unknown_dimensions(self._traced, inputs)]
+        return share_of_compilation(self.segment, max(numbers, default=1)) >= ENOUGH
+
     def interpretation(
         self, static: Mapping[Tensor, Any], inputs: Sequence[Any], state: Sequence[Any]
     ) -> Interpretation:
@@ -174,6 +183,11 @@ class Interpretation:
         """Whether to interpret it at all: a run takes less time than the compilation, and of the
         first shapes, which are mostly the only ones, far less."""
         return self._program.seconds < self._most * self._compiled_in
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether its runs, and one more, take less than `START` of the compilation's time."""
+        return self._meter.seconds + self._program.seconds < START * self._compiled_in
 
     def __call__(
         self, inputs: Sequence[Any], state: Sequence[Any], watch: LoopWatch | None = None

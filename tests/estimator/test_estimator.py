@@ -186,8 +186,16 @@ class TestEvaluate:
         with pytest.raises(ValueError, match="the evaluation input has no elements"):
             trained.evaluate(lambda: Dataset.from_tensor_slices(np.zeros(0, np.float32)).batch(2))
 
+    def test_few_batches_are_not_compiled(self, trained: Estimator) -> None:
+        recorder = Recorder()
+        trained.evaluate(features_of(5), hooks=[recorder])
+        assert recorder.session.state.compilations["evaluation_step"] == 0
+
     @pytest.mark.slow
-    def test_short_last_batch_needs_one_compilation(self, trained: Estimator) -> None:
+    def test_short_last_batch_needs_one_compilation(
+        self, trained: Estimator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ESTIMATORKIT_EXECUTOR", "xla")
         for count in (40, 41):
             recorder = Recorder()
             trained.evaluate(features_of(count), hooks=[recorder])

@@ -70,7 +70,9 @@ class Evaluation:
             ValueError: the input has no elements.
         """
         if self._loop is None:
-            self._loop = CheckedLoop(session, [], self._targets, self._after, "evaluation_step")
+            self._loop = CheckedLoop(
+                session, [], self._targets, self._after, "evaluation_step", is_brief=True
+            )
         loop = self._loop
         most = steps or (_MOST_STEPS if loop.has_input else 1)
         first = int(session.run(self._counter))
