@@ -492,6 +492,7 @@ class Estimator:
             coord = stack.enter_context(coordinated())
             with model.graph.as_default():
                 session = self._restored(model, given, path, all_hooks, stack, coord)
+            session.state.is_brief = True
             # Features that take no input would repeat for ever: they are one batch.
             ends = takes_input(model.graph.get_operations())
             stop: list[str] = [] if ends else ["there is one batch"]

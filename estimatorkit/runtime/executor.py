@@ -51,10 +51,11 @@ class CompiledSegment:
     """A device segment with its executables: one for each set of static values and shapes.
 
     Attributes:
-        is_brief: whether runs end with `NotInterpretable` where they would compile.
+        compiles: whether it does; if not, it raises `NotInterpretable` where a session of few runs
+            (`State.is_brief`) compiles.
     """
 
-    is_brief = False
+    compiles = True
 
     def __init__(self, segment: Segment, state: ProcessState, name: str) -> None:
         self.segment = segment
@@ -165,17 +166,12 @@ class CompiledSegment:
         """
         mode = self._state.executor
         known = executor
-        if self.is_brief:
-            if executor is None and self._interpreter.is_long(inputs):
-                raise NotInterpretable(_LONGER)
-            return self._interpret(executor, inputs, static)  # type: ignore[arg-type]
+        leaves = self._interpreter.is_long if self._is_brief else self._interpreter.leaves
         if executor is None and (
-            mode == "xla"
-            or not is_cpu(self._device)
-            or (mode == "auto" and self._interpreter.leaves(inputs))
+            mode == "xla" or not is_cpu(self._device) or (mode == "auto" and leaves(inputs))
         ):
             executor = self._compile(static, self._record)
-        elif isinstance(executor, Interpretation) and mode == "auto":
+        elif isinstance(executor, Interpretation) and mode == "auto" and not self._is_brief:
             executor = known = self._executable(executor) or executor
         if executor is None or isinstance(executor, Interpretation):
             try:
@@ -239,9 +235,9 @@ class CompiledSegment:
             with self._context():
                 if program is None or not program.fits(given):
                     program = self._interpreter.interpretation(static, inputs, given)
-                    if state.executor == "auto" and not self.is_brief and not program.is_cheap:
+                    if state.executor == "auto" and not (self._is_brief or program.is_cheap):
                         raise NotInterpretable(_LONGER)
-                if self.is_brief and not program.is_brief:
+                if self._is_brief and not program.is_brief:
                     raise NotInterpretable(_LONGER)
                 with watch.running() if watch else nullcontext():
                     outputs, changed, faults = program(inputs, given, watch)
@@ -250,6 +246,13 @@ class CompiledSegment:
         finally:
             state.held.end(access, kept, changed, in_numpy=True)
         return (outputs, changed, faults), program
+
+    @property
+    def _is_brief(self) -> bool:
+        """Whether NumPy goes on for longer than in sessions of many runs, without a thread that
+        compiles meanwhile."""
+        state = self._state
+        return state.executor == "auto" and (state.is_brief or not self.compiles)
 
     def _without_overwritten(self, changed: Sequence[Any]) -> list[Any]:
         """The new values of variables after a fault."""
@@ -329,6 +332,8 @@ class CompiledSegment:
     def _compile(
         self, static: dict[Tensor, Any], record: Callable[[Mapping[Tensor, Any]], None]
     ) -> Any:
+        if not self.compiles:
+            raise NotInterpretable(_LONGER)
         function = segment_function(self.segment, static, record, self._sites)
         taken = [*self._access.kept, *self._access.donated]
         names = state_names(self.segment)

@@ -60,7 +60,8 @@ class SingleSteps:
         self._last = None if shape.after is None else CompiledSegment(shape.after, state, name)
         self._in_loops: set[Any] = set()
         is_here = is_cpu(None) and not state.several_devices
-        self.begins = self._step.is_brief = is_brief and is_here and state.executor == "auto"
+        self.begins = is_brief and is_here and state.executor == "auto"
+        self._step.compiles = not self.begins
 
     def first(
         self, columns: Sequence[Any], row: int, two_shapes: PartialBatches | None
@@ -69,7 +70,7 @@ class SingleSteps:
         try:
             return self(columns, row, 1, two_shapes)
         except NotInterpretable:
-            self.begins = self._step.is_brief = False
+            self.begins, self._step.compiles = False, True
             return None
 
     def takes(self, columns: Sequence[Any], count: int, two_shapes: PartialBatches | None) -> bool:
