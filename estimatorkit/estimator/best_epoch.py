@@ -53,6 +53,7 @@ def train_to_best(
         hooks: those of the training of each epoch.
         after_epoch: gets the number of each epoch, from 1, and its metrics.
     """
+    estimator._evaluates_often = True
     monitor = MetricMonitor("loss", "min")  # to which NaN is worse than any number
     history: list[dict[str, float]] = []
     best, found, checkpoint, last = math.nan, 0, "", ""

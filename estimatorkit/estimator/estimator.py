@@ -121,6 +121,8 @@ class Estimator:
         self._eval_distribution: Strategy | None = config.eval_distribute
         self._warm_start_settings: WarmStartSettings | None = as_warm_start(warm_start_from)
         self._models = ModelStore()
+        self._evaluates_often = False
+        """Whether there will be many evaluations: they are compiled at once."""
         self.cluster: TrainingCluster | None = None
         """The cluster that it trains with; None for a single process. Not in TensorFlow."""
         if config.task.num_ps_replicas and config.task.type in (CHIEF, MASTER, WORKER):
@@ -407,8 +409,11 @@ class Estimator:
         ensure_visible()
         path = self._checkpoint_or_none(checkpoint_path)
 
+        def evaluation(spec: EstimatorSpec) -> Evaluation:
+            return Evaluation(spec, self._evaluates_often)
+
         def build() -> BuiltModel:
-            return self._build(given, ModeKeys.EVAL, Evaluation, warm=path is None)
+            return self._build(given, ModeKeys.EVAL, evaluation, warm=path is None)
 
         with ExitStack() as stack:
             stack.enter_context(self._together(ModeKeys.EVAL))
@@ -492,6 +497,7 @@ class Estimator:
             coord = stack.enter_context(coordinated())
             with model.graph.as_default():
                 session = self._restored(model, given, path, all_hooks, stack, coord)
+            session.state.is_brief = True
             # Features that take no input would repeat for ever: they are one batch.
             ends = takes_input(model.graph.get_operations())
             stop: list[str] = [] if ends else ["there is one batch"]

@@ -146,7 +146,9 @@ def train(
     epochs = numbers[MAIN]["global_step"] * settings.batch_size / rows
     threshold = thresholds.of_model(experiment, estimator, keep=True)
     if threshold is not None:
-        decided = ek.estimator.with_threshold(estimator, threshold.threshold)
+        decided = scores.with_metrics_of_classes(
+            experiment, ek.estimator.with_threshold(estimator, threshold.threshold)
+        )
         for name, input_fn in input_fns.items():
             found = scores.unrecorded(decided, input_fn, experiment.evaluate.steps)
             numbers[name] |= {key: float(found[key]) for key in scores.of_classes(experiment)}

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
+from estimatorkit.estimator.extenders import extended
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.estimators import Classifier, MultiTask, Regressor
 from estimatorkit.experiment.examples import GROUP
@@ -52,6 +53,17 @@ def _decides(kind: Any, metric: Metric) -> bool:
     own = {"threshold", "thresholds", "top_k"} & (metric.model_extra or {}).keys()
     is_binary = isinstance(kind, Classifier) and kind.n_classes == 2
     return is_binary and metric.type in _DECIDED and not own
+
+
+def with_metrics_of_classes(experiment: Experiment, estimator: Any) -> Any:
+    """The estimator, whose evaluations compute nothing but `of_classes`: a much smaller graph."""
+    names = of_classes(experiment)
+
+    def chosen(spec: Any, *_: Any) -> Any:
+        metrics = spec.eval_metric_ops
+        return spec._replace(eval_metric_ops={name: metrics[name] for name in names})
+
+    return extended(estimator, chosen)
 
 
 def unrecorded(

@@ -13,16 +13,23 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.function_graph import functions_held
-from estimatorkit.core.registry import Role, role_of
+from estimatorkit.core.registry import Role, lookup, role_of
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.sizes import LEAST
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.runtime.interpreter.cost import compiled_in, elementwise_seconds
+from estimatorkit.runtime.interpreter.cost import (
+    CONVOLUTION,
+    PRODUCT,
+    compiled_in,
+    elementwise_seconds,
+)
 from estimatorkit.runtime.plan import Segment
 
 _EQUATIONS = 4
 """Equations per operation: 2 to 7 in the programs of `benchmarks/cold.py`; their results are about
 as large as those of the operation."""
+
+_PRODUCTS = ("MatMul", "Tensordot", "Einsum")
 
 _FREE = (Role.READ, Role.VARIABLE, Role.CONSTANT, Role.NO_OP)
 
@@ -60,6 +67,30 @@ def share_of_compilation(segment: Segment, number: int) -> float:
     elements = sum(times * elements for times, elements in counted) * _EQUATIONS
     elements += sum(_count(shape, number) for shape in updated)
     return elementwise_seconds(steps, elements) / compiled_in(len(counted) * _EQUATIONS)
+
+
+def share_of_products(segment: Segment, number: int) -> float:
+    """The estimated time of a run's matrix products and convolutions, divided by that of the
+    compilation. Those in functions do not count.
+
+    Args:
+        segment: the segment.
+        number: what unknown dimensions are taken for.
+    """
+    seconds = sum(_seconds_of_product(op, number) for op in segment.ops)
+    return seconds / compiled_in(len(segment.ops) * _EQUATIONS)
+
+
+def _seconds_of_product(op: Operation, number: int) -> float:
+    if len(op.inputs) < 2:
+        return 0.0
+    left, right, result = (_count(each.shape, number) for each in (*op.inputs[:2], *op.outputs[:1]))
+    if op.type in _PRODUCTS:  # of m x k and k x n: m * k * n multiplications
+        return math.isqrt(left * right * result) * PRODUCT
+    if lookup(op.type).batching.unroll_on_cpu:
+        channels = (op.inputs[1].shape.dims or (1,))[-1] or 1
+        return result * right / channels * CONVOLUTION
+    return 0.0
 
 
 def _counted(op: Operation, number: int, times: int = 1) -> Iterator[tuple[int, int]]:

@@ -48,7 +48,14 @@ from estimatorkit.runtime.xla.timeline import Trace
 
 
 class CompiledSegment:
-    """A device segment with its executables: one for each set of static values and shapes."""
+    """A device segment with its executables: one for each set of static values and shapes.
+
+    Attributes:
+        compiles: whether it does; if not, it raises `NotInterpretable` where a session of few runs
+            (`State.is_brief`) compiles.
+    """
+
+    compiles = True
 
     def __init__(self, segment: Segment, state: ProcessState, name: str) -> None:
         self.segment = segment
@@ -159,13 +166,12 @@ class CompiledSegment:
         """
         mode = self._state.executor
         known = executor
+        leaves = self._interpreter.is_long if self._is_brief else self._interpreter.leaves
         if executor is None and (
-            mode == "xla"
-            or not is_cpu(self._device)
-            or (mode == "auto" and self._interpreter.leaves(inputs))
+            mode == "xla" or not is_cpu(self._device) or (mode == "auto" and leaves(inputs))
         ):
             executor = self._compile(static, self._record)
-        elif isinstance(executor, Interpretation) and mode == "auto":
+        elif isinstance(executor, Interpretation) and mode == "auto" and not self._is_brief:
             executor = known = self._executable(executor) or executor
         if executor is None or isinstance(executor, Interpretation):
             try:
@@ -229,8 +235,10 @@ class CompiledSegment:
             with self._context():
                 if program is None or not program.fits(given):
                     program = self._interpreter.interpretation(static, inputs, given)
-                    if state.executor == "auto" and not program.is_cheap:
-                        raise NotInterpretable("XLA compiles it in less time")
+                    if state.executor == "auto" and not (self._is_brief or program.is_cheap):
+                        raise NotInterpretable(_LONGER)
+                if self._is_brief and not program.is_brief:
+                    raise NotInterpretable(_LONGER)
                 with watch.running() if watch else nullcontext():
                     outputs, changed, faults = program(inputs, given, watch)
             if faults and self._overwritten and self._error(faults[0]) is not None:
@@ -238,6 +246,13 @@ class CompiledSegment:
         finally:
             state.held.end(access, kept, changed, in_numpy=True)
         return (outputs, changed, faults), program
+
+    @property
+    def _is_brief(self) -> bool:
+        """Whether NumPy goes on for longer than in sessions of many runs, without a thread that
+        compiles meanwhile."""
+        state = self._state
+        return state.executor == "auto" and (state.is_brief or not self.compiles)
 
     def _without_overwritten(self, changed: Sequence[Any]) -> list[Any]:
         """The new values of variables after a fault."""
@@ -317,6 +332,8 @@ class CompiledSegment:
     def _compile(
         self, static: dict[Tensor, Any], record: Callable[[Mapping[Tensor, Any]], None]
     ) -> Any:
+        if not self.compiles:
+            raise NotInterpretable(_LONGER)
         function = segment_function(self.segment, static, record, self._sites)
         taken = [*self._access.kept, *self._access.donated]
         names = state_names(self.segment)
@@ -329,7 +346,7 @@ class CompiledSegment:
                 outputs, changed, faults = function(inputs, [values[name] for name in names])
             return changed, outputs, faults
 
-        options = options_for(self.segment)
+        options = options_for(self.segment, few_runs=self._state.few_runs)
         return jax.jit(segment, donate_argnums=(2,), compiler_options=options)
 
 
@@ -356,6 +373,8 @@ a thread that filled them let small runs of others wait for seconds."""
 
 Executor: TypeAlias = "Interpretation | Callable[..., Any]"
 """What runs a segment for one set of shapes: an interpretation, or a compiled executable."""
+
+_LONGER = "XLA compiles it in less time"
 
 _SPINS = 500
 """Of about 0.2 us each."""

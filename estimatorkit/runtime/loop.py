@@ -58,6 +58,7 @@ class StepSpec:
         name: the executable's name in `State.compilations`.
         of_each: those of `every` to return for each replica of this process, concatenated; of the
             others, the first replica's value is returned.
+        is_brief: whether there may be so few steps that compiling them takes longer than NumPy.
     """
 
     every: Sequence[Tensor]
@@ -66,6 +67,7 @@ class StepSpec:
     source: Callable[[Operation], Any]
     name: str
     of_each: Sequence[Tensor] = ()
+    is_brief: bool = False
 
 
 class StepLoop(ABC):

@@ -66,6 +66,8 @@ class State(Protocol):
         most_executables: how many shapes of a segment's inputs keep their executable, which takes
             a few megabytes; None for all.
         executor: how device segments run: 'auto', 'xla' or 'interpret' (see `execution_mode`).
+        is_brief: whether there may be so few runs that NumPy takes less time than the compilation.
+        few_runs: whether each executable runs a few times only (see `compiler_options`).
         sharded: the shapes of the variables that replicas shard by rows, by name.
     """
 
@@ -77,6 +79,8 @@ class State(Protocol):
     compilations: Counter[str]
     most_executables: int | None
     executor: str
+    is_brief: bool
+    few_runs: bool
     sharded: Mapping[str, tuple[int, ...]]
 
     def runner(
@@ -174,6 +178,7 @@ class ProcessState:
         self.several_devices = several_devices
         self.most_executables: int | None = None
         self.executor = default_executor()
+        self.is_brief = self.few_runs = False
         self.cancellation = Cancellation()
         self.values = held.values
         self.resources = held.resources
@@ -189,6 +194,7 @@ class ProcessState:
         inner = ProcessState(graph, self.placer, held)
         inner.compilations, inner.cancellation = self.compilations, self.cancellation
         inner.executor = self.executor
+        inner.is_brief, inner.few_runs = self.is_brief, self.few_runs
         inner._of_function = self.variables
         return inner
 

@@ -55,7 +55,7 @@ class CheckedLoop:
 
     `every` tensors are fetched and `targets` run at every step; `after` is fetched once after the
     last step of a call. `name` is the executable's name in compilation counts. `checks` are those
-    of the graph by default.
+    of the graph by default. `is_brief`: see `StepSpec`.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class CheckedLoop:
         after: Sequence[Tensor],
         name: str,
         checks: Sequence[StepCheck] | None = None,
+        is_brief: bool = False,
     ) -> None:
         self._session = session
         self._checks = step_checks(session.graph) if checks is None else list(checks)
@@ -79,7 +80,7 @@ class CheckedLoop:
         def source(op: Operation) -> Any:
             return cursor_of(state, op.attrs["iterator"])
 
-        spec = StepSpec(self._watched, self._targets, self._after, source, name, watched)
+        spec = StepSpec(self._watched, self._targets, self._after, source, name, watched, is_brief)
         self.loop = state.step_loop(spec)
         self._most = 1
         self.is_interrupted = False

@@ -15,9 +15,11 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.data.dataset import Dataset
+from estimatorkit.estimator.best_epoch import train_to_best
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.runtime.steps.single_steps import SingleSteps
 from estimatorkit.storage.checkpoint import latest_checkpoint
 from tests.threads import StartedThreads
 from tests.train import counting
@@ -186,8 +188,35 @@ class TestEvaluate:
         with pytest.raises(ValueError, match="the evaluation input has no elements"):
             trained.evaluate(lambda: Dataset.from_tensor_slices(np.zeros(0, np.float32)).batch(2))
 
+    def test_few_batches_are_not_compiled(self, trained: Estimator) -> None:
+        recorder = Recorder()
+        trained.evaluate(features_of(5), hooks=[recorder])
+        assert recorder.session.state.compilations["evaluation_step"] == 0
+
+    def test_evaluations_of_epochs_are_compiled_at_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """They are many: NumPy would take a tenth of the compilation's time first."""
+        firsts: list[Any] = []
+        first = SingleSteps.first
+
+        def noted(*given: Any) -> Any:
+            firsts.append(given)
+            return first(*given)
+
+        monkeypatch.setattr(SingleSteps, "first", noted)
+        config = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 4}
+        estimator = counting.estimator(tmp_path, config=config)
+        train_to_best(estimator, no_input, features_of(5), 2, 2, None)
+        assert not firsts
+        counting.estimator(tmp_path, config=config).evaluate(features_of(5))
+        assert firsts
+
     @pytest.mark.slow
-    def test_short_last_batch_needs_one_compilation(self, trained: Estimator) -> None:
+    def test_short_last_batch_needs_one_compilation(
+        self, trained: Estimator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ESTIMATORKIT_EXECUTOR", "xla")
         for count in (40, 41):
             recorder = Recorder()
             trained.evaluate(features_of(count), hooks=[recorder])

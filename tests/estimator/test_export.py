@@ -28,6 +28,8 @@ from estimatorkit.estimator.serving.exporting import (
 )
 from estimatorkit.estimator.serving.predictor import Predictor, load_predictor
 from estimatorkit.estimator.serving.serving_inputs import build_raw_supervised_input_receiver_fn
+from estimatorkit.runtime import executor
+from estimatorkit.runtime.xla.compiler_options import options_for
 from tests.estimator.exported import (
     batch,
     classifier,
@@ -259,6 +261,27 @@ def test_export_with_different_results_is_refused(
     with pytest.raises(errors.InternalError, match="output differs from the model's"):
         export(model, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_verification_optimizes_little_and_predictors_do_not(
+    model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is called once costs more to compile well than to run."""
+    few: list[bool] = []
+
+    def noted(segment: Any, *args: Any, few_runs: bool = False) -> Any:
+        few.append(few_runs)
+        return options_for(segment, *args, few_runs=few_runs)
+
+    monkeypatch.setattr(executor, "options_for", noted)
+    exported = export(model, tmp_path)
+    assert any(few)
+    few.clear()
+    monkeypatch.setenv("ESTIMATORKIT_EXECUTOR", "xla")
+    with load_predictor(exported) as predictor:
+        predictor({"x": [[1.0, 2.0, 3.0]], "word": [["a"]], "name": ["u"]})
+    assert few
+    assert not any(few)
 
 
 @pytest.mark.slow

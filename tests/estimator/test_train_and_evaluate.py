@@ -245,8 +245,11 @@ def test_pain_point_04_several_evaluations(tmp_path: Path) -> None:
     assert stored[0] == metrics
 
 
-def test_pain_point_03_evaluations_are_built_and_compiled_once(tmp_path: Path) -> None:
+def test_pain_point_03_evaluations_are_built_and_compiled_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And they cost the training nothing: no checkpoint more, and the loop's calls stay long."""
+    monkeypatch.setenv("ESTIMATORKIT_EXECUTOR", "xla")
     spans: list[int] = []
     sessions: list[Any] = []
 

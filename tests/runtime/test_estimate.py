@@ -10,8 +10,13 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.runtime import interpreted
-from estimatorkit.runtime.estimate import share_of_compilation, unknown_dimensions
-from estimatorkit.runtime.plan import Segment
+from estimatorkit.runtime.estimate import (
+    share_of_compilation,
+    share_of_products,
+    unknown_dimensions,
+)
+from estimatorkit.runtime.interpreter.cost import CONVOLUTION, PRODUCT, compiled_in
+from estimatorkit.runtime.plan import Segment, make_plan
 from estimatorkit.runtime.symbolic import symbolic_trace
 from tests.runtime.executor_programs import config, run_steps, same_bits
 
@@ -126,3 +131,30 @@ def test_unknown_dimensions_are_those_of_no_number() -> None:
         ]
     values = [np.zeros([5, 3, 7]), np.zeros(4), np.zeros([2, 2]), np.zeros(1)]
     assert unknown_dimensions(tensors, values) == [(0, 5), (2, 7)]  # 1 row broadcasts
+
+
+def product(x: Any) -> Any:
+    return tf.matmul(tf.reshape(x, [-1, 16]), tf.ones([16, 5]))
+
+
+def convolution(x: Any) -> Any:
+    return tf.nn.conv2d(x, tf.ones([3, 3, 1, 5]), [1, 1, 1, 1], "SAME")
+
+
+@pytest.mark.parametrize(
+    ("made", "seconds"),
+    [
+        (product, 8 * 16 * 5 * PRODUCT),
+        (convolution, 8 * 16 * 9 * 5 * CONVOLUTION),
+        (tf.tanh, 0.0),
+    ],
+)
+def test_products_count_their_multiplications(made: Callable[[Any], Any], seconds: float) -> None:
+    """Of 8 images of 4 x 4 pixels."""
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 4, 4, 1])
+        plan = make_plan(graph, [made(x)], [], [x])
+    segment = plan.segments[-1]
+    share = share_of_products(segment, 8)
+    expected = seconds / compiled_in(4 * len(segment.ops))
+    assert share == pytest.approx(expected)

@@ -301,3 +301,20 @@ def test_the_run_that_wants_an_executable_raises_its_error(
         for _ in range(2):
             with pytest.raises(RuntimeError, match="the compiler has failed"):
                 session.run(y, {x: [1.0, 2.0]})
+
+
+@pytest.mark.parametrize(("executor", "first", "second"), [("auto", 0, 1), ("interpret", 0, 0)])
+def test_few_runs_are_compiled_late_and_without_thread(
+    executor: str, first: int, second: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run takes a share of the compilation's time here: the second one compiles itself."""
+    monkeypatch.setattr(compiler_thread, "submit", never)
+    with tf.Graph().as_default(), tf.Session(config=config(executor)) as session:
+        x = tf.placeholder(tf.float32, [None, 2])
+        y = tf.tanh(x)
+        session.state.is_brief = True
+        values = [session.run(y, {x: given(0)})]
+        assert sum(session.state.compilations.values()) == first
+        values.append(session.run(y, {x: given(0)}))
+        assert sum(session.state.compilations.values()) == second
+    np.testing.assert_allclose(values[0], values[1], atol=1e-6)

@@ -617,7 +617,10 @@ class TestOtherModes:
         assert hook.seen == [3.0] * 3
         assert recorder.calls == ["begin", "after_create_session", "end", "close"]
 
-    def test_evaluation_without_hooks_compiles_once(self, trained: Any) -> None:
+    def test_evaluation_without_hooks_compiles_once(
+        self, trained: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ESTIMATORKIT_EXECUTOR", "xla")
         recorder = Recorder()
         trained.evaluate(lambda: self.batches().take(2).repeat(20), hooks=[recorder])
         assert recorder.session.state.compilations["evaluation_step"] == 1

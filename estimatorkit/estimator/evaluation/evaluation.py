@@ -27,12 +27,14 @@ class Evaluation:
 
     Args:
         spec: the result of the `model_fn`; constructed in its graph.
+        often: whether it will run many times: then it is compiled at once.
 
     Raises:
         ValueError: a metric is named 'loss' or 'global_step'.
     """
 
-    def __init__(self, spec: EstimatorSpec) -> None:
+    def __init__(self, spec: EstimatorSpec, often: bool = False) -> None:
+        self._often = often
         for name, quoted in (("loss", '"loss"'), ("global_step", "`global_step`")):
             if name in spec.eval_metric_ops:
                 raise value_error(
@@ -70,7 +72,14 @@ class Evaluation:
             ValueError: the input has no elements.
         """
         if self._loop is None:
-            self._loop = CheckedLoop(session, [], self._targets, self._after, "evaluation_step")
+            self._loop = CheckedLoop(
+                session,
+                [],
+                self._targets,
+                self._after,
+                "evaluation_step",
+                is_brief=not self._often,
+            )
         loop = self._loop
         most = steps or (_MOST_STEPS if loop.has_input else 1)
         first = int(session.run(self._counter))

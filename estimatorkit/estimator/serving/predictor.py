@@ -91,14 +91,19 @@ def _described(entry: files.TensorEntry) -> tuple[DType, TensorShape]:
 class Predictor:
     """An exported model as a function; see `load_predictor`.
 
+    Args:
+        directory: the model's folder.
+        few_runs: whether it is called a few times only: XLA then optimizes little.
+
     Attributes:
         directory: the model's folder.
         signatures: `Signature`s by name.
         versions: versions of the software that wrote the model: 'estimatorkit', 'jax' and others.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, few_runs: bool = False) -> None:
         self.directory = directory
+        self._few_runs = few_runs
         self._contents = files.read_signature(directory)
         self._weights: dict[str, Any] = files.read_weights(directory, self._contents)
         self.versions = dict(self._contents.versions)
@@ -220,6 +225,8 @@ class Predictor:
             graph.finalize()
             session = Session(graph=graph)
             session.state.most_executables = _MOST_EXECUTABLES
+            if self._few_runs:
+                session.state.few_runs, session.state.executor = True, "xla"
             entry = self._contents.graphs[number]
             for name in entry.variables:
                 handle = graph.get_operation_by_name(name)

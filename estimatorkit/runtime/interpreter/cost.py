@@ -26,10 +26,10 @@ _ELEMENTS = {
     **dict.fromkeys(("pow", "erf_inv", "erf", "sort", "top_k", "random_bits", "scatter_add"), 4e-9),
     **dict.fromkeys(("lgamma", "digamma", "threefry2x32", "scatter"), 1e-8),
 }
-_PRODUCT = 2e-11
+PRODUCT = 2e-11
 """Seconds per multiplication and addition of a matrix product."""
 
-_CONVOLUTION = 1e-10
+CONVOLUTION = 1e-10
 """The same of a convolution."""
 
 _EQUATION_OF_XLA = 2.5e-3
@@ -87,7 +87,7 @@ def seconds_of(equation: Equation) -> float:
     """The estimated time of an equation without inner programs."""
     size = sum(aval.size for aval in equation.outputs)
     if equation.name == "dot_general":
-        return _CALL + multiplications(equation) * _PRODUCT
+        return _CALL + multiplications(equation) * PRODUCT
     if equation.name == "conv_general_dilated":
         return convolution_seconds(equation, equation.params["dimension_numbers"].rhs_spec[0])
     if equation.name.startswith(("reduce", "cum", "arg")):
@@ -104,7 +104,7 @@ def convolution_seconds(equation: Equation, outputs: int) -> float:
     """
     kernel = equation.inputs[1]
     products = equation.result.size * kernel.size / max(kernel.shape[outputs], 1)
-    return 20 * _CALL + products * _CONVOLUTION
+    return 20 * _CALL + products * CONVOLUTION
 
 
 def elementwise_seconds(steps: int, elements: int) -> float:

@@ -73,7 +73,9 @@ class LocalStepLoop(StepLoop):
             self._get_next = shape.get_next
             if shape.get_next is not None:
                 elements = self._compiled.elements
-                self._single = SingleSteps(shape, state, elements, *results, spec.name)
+                self._single = SingleSteps(
+                    shape, state, elements, *results, spec.name, spec.is_brief
+                )
                 self._prepare = HostPreprocessing(shape, elements, state, may_differ)
                 if self._compiled.sends_ahead:
                     self._prepare.send = self._compiled.send
@@ -135,7 +137,8 @@ class LocalStepLoop(StepLoop):
                     with cursor.lock:
                         block = cursor.block(self._prepare)
                         start = block.offset
-                        available = min(steps - done, block.count - start)
+                        most = 1 if self._single.begins else steps - done
+                        available = min(most, block.count - start)
                         block.offset += available
                 except OutOfRangeError:
                     if done == 0:
@@ -148,7 +151,8 @@ class LocalStepLoop(StepLoop):
                 elements.append((block.columns, start, available))
             made = self._run_block(block, start, min(steps - done, available))
             after = made.after
-            parts.append((start, made.steps, made.every))
+            if made.steps:
+                parts.append((start, made.steps, made.every))
             done += made.steps
             if made.error is not None:
                 if block is not None:
@@ -170,8 +174,12 @@ class LocalStepLoop(StepLoop):
         """Runs steps of a block of elements; None: of steps that take none."""
         if block is None:
             return self._compiled([], start, count)
-        if block.two_shapes is None and self._single.takes(block.ready, block.count):
-            return self._single(block.ready, start, count)
+        if self._single.begins:
+            first = self._single.first(block.ready, start, block.two_shapes)
+            if first is not None:
+                return first
+        if self._single.takes(block.ready, block.count, block.two_shapes):
+            return self._single(block.ready, start, count, block.two_shapes)
         return self._compiled(self._compiled.columns(block), start, count, block.two_shapes)
 
     def _run_singly(self, steps: int) -> tuple[Any, ...]:

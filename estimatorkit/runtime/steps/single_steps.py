@@ -2,7 +2,9 @@
 
 A loop over a block is compiled for the shapes of its elements. Where these change from block to
 block, as with batches padded to their longest sequence, compiling takes far longer than the few
-steps of each shape: these run as `Session.run` does, by the executors that it has.
+steps of each shape: these run as `Session.run` does, by the executors that it has. So do the first
+steps of an evaluation, which is mostly one of a few batches, while NumPy takes less time for them
+than a share of the compilation's.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ import numpy as np
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.runtime.executor import CompiledSegment
+from estimatorkit.runtime.interpreted import NotInterpretable
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.state import ProcessState
 from estimatorkit.runtime.steps.compiled_loop import Done, ScannableStep
+from estimatorkit.runtime.steps.partial_batch import PartialBatches
 from estimatorkit.runtime.xla.placement import is_cpu
 
 FEW = 64
@@ -33,6 +37,10 @@ class SingleSteps:
         elements: the tensors of a block's columns.
         every, after: the tensors fetched at every step, and after the last.
         name: the loop's name in `State.compilations`.
+        is_brief: see `StepSpec`.
+
+    Attributes:
+        begins: whether the next step is one of the first of a brief loop, which NumPy may run.
     """
 
     def __init__(
@@ -43,6 +51,7 @@ class SingleSteps:
         every: Sequence[Tensor],
         after: Sequence[Tensor],
         name: str,
+        is_brief: bool = False,
     ) -> None:
         self._state = state
         self._elements = elements
@@ -50,8 +59,21 @@ class SingleSteps:
         self._step = CompiledSegment(shape.step, state, name)
         self._last = None if shape.after is None else CompiledSegment(shape.after, state, name)
         self._in_loops: set[Any] = set()
+        is_here = is_cpu(None) and not state.several_devices
+        self.begins = is_brief and is_here and state.executor == "auto"
+        self._step.compiles = not self.begins
 
-    def takes(self, columns: Sequence[Any], count: int) -> bool:
+    def first(
+        self, columns: Sequence[Any], row: int, two_shapes: PartialBatches | None
+    ) -> Done | None:
+        """Runs a step of a brief loop; None: the loop is to be compiled from this step on."""
+        try:
+            return self(columns, row, 1, two_shapes)
+        except NotInterpretable:
+            self.begins, self._step.compiles = False, True
+            return None
+
+    def takes(self, columns: Sequence[Any], count: int, two_shapes: PartialBatches | None) -> bool:
         """Whether to run a block's steps one by one.
 
         The first shape is compiled as a loop: mostly, it is the only one.
@@ -59,9 +81,12 @@ class SingleSteps:
         Args:
             columns: the block's columns.
             count: the number of its elements.
+            two_shapes: the shapes of its rows, if there are two.
         """
         mode = self._state.executor
         if mode == "xla" or not is_cpu(None) or self._state.several_devices:
+            return False
+        if mode == "auto" and two_shapes is not None:
             return False
         shapes = tuple(column.shape[1:] for column in columns)
         if mode == "auto" and (count >= FEW or shapes in self._in_loops or not self._in_loops):
@@ -69,15 +94,26 @@ class SingleSteps:
             return False
         return True
 
-    def __call__(self, columns: Sequence[Any], start: int, count: int) -> Done:
+    def __call__(
+        self,
+        columns: Sequence[Any],
+        start: int,
+        count: int,
+        two_shapes: PartialBatches | None = None,
+    ) -> Done:
         """Runs steps `start` to `start + count` of a block (see `CompiledLoop`)."""
         every, after = self._fetched
         rows: list[list[Any]] = []
         error: InvalidArgumentError | None = None
         for at in range(start, start + count):
-            values: dict[Any, Any] = {
-                tensor: column[at] for tensor, column in zip(self._elements, columns, strict=True)
-            }
+            rows_there = [column[at] for column in columns]
+            if two_shapes is not None:
+                sizes = two_shapes.of(at)
+                rows_there = [
+                    row[tuple(map(slice, size))]
+                    for row, size in zip(rows_there, sizes, strict=True)
+                ]
+            values: dict[Any, Any] = dict(zip(self._elements, rows_there, strict=True))
             try:
                 self._step(values)
             except InvalidArgumentError as found:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+import jax
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.runtime.plan import Segment, make_plan
 from estimatorkit.runtime.xla.compiler_options import LARGE_VARIABLE, MANY, options_for
 from estimatorkit.runtime.xla.flags import compile_without_strength_reduction
+
+pytestmark = pytest.mark.skipif(jax.default_backend() != "cpu", reason="options of CPUs")
 
 LLVM = {"xla_cpu_use_fusion_emitters": False}
 MLIR: dict[str, bool] = {}
@@ -76,3 +80,24 @@ def test_strength_reduction(
     monkeypatch.setattr(f"{MODULE}.find_spec", lambda name: name == accelerator or None)
     compile_without_strength_reduction()
     assert os.environ["XLA_FLAGS"] == (after or before)
+
+
+def segment() -> Segment:
+    """A device segment that updates nothing."""
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 2])
+        plan = make_plan(graph, [tf.tanh(x)], [], [x])
+    (found,) = plan.segments
+    return found
+
+
+def test_what_runs_a_few_times_is_optimized_little() -> None:
+    often, few = options_for(segment()), options_for(segment(), few_runs=True)
+    assert often == {}
+    assert few is not None
+    assert few["xla_backend_optimization_level"] == 0
+
+
+def test_xla_accepts_the_options() -> None:
+    options = options_for(segment(), few_runs=True)
+    assert jax.jit(lambda x: x + 1, compiler_options=options)(1) == 2
