@@ -151,7 +151,7 @@ def _all(size: Size) -> float:
 
 
 def _in_folds(size: Size) -> float:
-    return 8.0 + 0.3 * size.columns + 2.5e-4 * size.cells * max(1, size.classes - 1)
+    return _all(size) + 0.2 * size.columns + 2.5e-4 * size.cells * max(1, size.classes - 1)
 
 
 DEFAULTS = (

@@ -80,7 +80,7 @@ def test_estimator_is_chosen_for_a_time() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "columns", "seconds", "folds"),
-    [(1_000, 20, 60.0, True), (1_000, 20, 15.0, False), (2_500, 80, 60.0, False)],
+    [(1_000, 20, 60.0, True), (1_000, 20, 25.0, False), (2_500, 80, 60.0, False)],
 )
 def test_small_tables_have_folds_if_there_is_time(
     rows: int, columns: int, seconds: float, folds: bool
