@@ -21,7 +21,7 @@ from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.xla.cancellation import Cancellation
 from estimatorkit.runtime.xla.compilation_cache import use_compilation_cache
-from estimatorkit.runtime.xla.host_tuning import keep_freed_memory
+from estimatorkit.runtime.xla.host_tuning import keep_freed_memory, run_in_calling_thread
 from estimatorkit.runtime.xla.placement import Placer
 from estimatorkit.runtime.xla.timeline import Trace
 
@@ -165,6 +165,7 @@ class ProcessState:
         several_devices: bool = False,
     ) -> None:
         keep_freed_memory()
+        run_in_calling_thread()
         use_compilation_cache()
         self.held = held = held or ResourceStore()
         self.graph = graph
