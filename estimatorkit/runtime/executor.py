@@ -39,7 +39,7 @@ from estimatorkit.runtime.resource_store import Access, finished
 from estimatorkit.runtime.state import ProcessState
 from estimatorkit.runtime.xla import memory_errors
 from estimatorkit.runtime.xla.cancellation import LoopWatch, cancellable
-from estimatorkit.runtime.xla.compiler_options import options_for
+from estimatorkit.runtime.xla.compiler_options import options_for, updates_apart
 from estimatorkit.runtime.xla.faults import Sites
 from estimatorkit.runtime.xla.host_tuning import release_freed_memory, use_huge_pages
 from estimatorkit.runtime.xla.placement import DEFAULT, default_name, device_named, is_cpu
@@ -71,10 +71,13 @@ class CompiledSegment:
         self.varying = VaryingShapes(segment)
         changed = changed_names(segment)
         taken = state_names(segment)
-        growing = {taken[at] for at in self._interpreter.growing}  # XLA needs another buffer
+        self._options = options_for(segment, few_runs=state.few_runs)
+        # XLA needs other buffers.
+        apart = {taken[at] for at in self._interpreter.growing}
+        apart |= set(changed if updates_apart(self._options) else ())
         # In the order of the results: JAX pairs donated buffers with results of their shape in
         # order, and XLA copies each variable that gets another's buffer.
-        donated = [name for name in changed if name in taken and name not in growing]
+        donated = [name for name in changed if name in taken and name not in apart]
         kept = [name for name in taken if name not in donated]
         self._access = Access.of(kept, donated, changed)
         # A value that is overwritten without being read is kept only while faults are pending.
@@ -346,8 +349,7 @@ class CompiledSegment:
                 outputs, changed, faults = function(inputs, [values[name] for name in names])
             return changed, outputs, faults
 
-        options = options_for(self.segment, few_runs=self._state.few_runs)
-        return jax.jit(segment, donate_argnums=(2,), compiler_options=options)
+        return jax.jit(segment, donate_argnums=(2,), compiler_options=self._options)
 
 
 def _wait(array: Any, is_quick: bool) -> float:

@@ -75,10 +75,12 @@ class StepLoop(ABC):
 
     Attributes:
         operations: those of a step.
+        runs_singly: whether each step is a call of an executable, as a run of a session is.
         input_failed: whether the input has raised an error; the steps before it were complete.
     """
 
     operations: Sequence[Operation]
+    runs_singly = False
     input_failed = False
     _input_error: Exception | None = None
 

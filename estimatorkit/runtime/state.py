@@ -22,7 +22,7 @@ from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.xla.cancellation import Cancellation
 from estimatorkit.runtime.xla.compilation_cache import use_compilation_cache
 from estimatorkit.runtime.xla.flags import compile_without_strength_reduction
-from estimatorkit.runtime.xla.host_tuning import keep_freed_memory
+from estimatorkit.runtime.xla.host_tuning import keep_freed_memory, run_in_calling_thread
 from estimatorkit.runtime.xla.placement import Placer
 from estimatorkit.runtime.xla.timeline import Trace
 
@@ -171,6 +171,7 @@ class ProcessState:
     ) -> None:
         keep_freed_memory()
         compile_without_strength_reduction()
+        run_in_calling_thread()
         use_compilation_cache()
         self.held = held = held or ResourceStore()
         self.graph = graph

@@ -210,11 +210,11 @@ def test_runs_in_auto_that_take_longer_than_a_compilation_are_compiled(
     assert run_steps(PROGRAMS["dropout"], "interpret", 2).compiled == [False, False]
 
 
-def test_new_values_take_their_own_buffers() -> None:
+def test_new_values_of_large_variables_take_their_own_buffers() -> None:
     with tf.Graph().as_default() as graph:
-        x = tf.placeholder(tf.float32, [4, 8])
+        x = tf.placeholder(tf.float32, [4, 600])
         for at in range(3):
-            x = tf.tanh(tf.matmul(x, tf.get_variable(f"w{at}", [8, 8])))
+            x = tf.tanh(tf.matmul(x, tf.get_variable(f"w{at}", [600, 600])))
         loss = tf.reduce_mean(x * x)
         step = tf.train.AdamOptimizer(0.1).minimize(loss)
         initial = tf.global_variables_initializer()
@@ -222,12 +222,12 @@ def test_new_values_take_their_own_buffers() -> None:
         session.run(initial)
 
         def places() -> dict[str, int]:
-            session.run([step, loss], {"Placeholder:0": np.ones([4, 8])})
+            session.run([step, loss], {"Placeholder:0": np.ones([4, 600])})
             found = session.state.values
             return {
                 name: value.unsafe_buffer_pointer()
                 for name, value in found.items()
-                if np.shape(value) == (8, 8)
+                if np.shape(value) == (600, 600)
             }
 
         first = places()

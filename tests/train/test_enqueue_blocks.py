@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
+from estimatorkit.runtime.steps import batched_executor
 from estimatorkit.train.queues.enqueue_blocks import EnqueueBlocks
 
 
@@ -95,3 +96,34 @@ def test_stateful_operations_run_per_element() -> None:
     fed = filled(queue, [element + tf.placeholder(tf.int64, [])])
     with tf.Session() as session:
         assert not any(used(session, runner) for runner in (noted, read, own, fed))
+
+
+def test_first_element_is_compiled_as_a_usual_block() -> None:
+    source = tf.FIFOQueue(100, [tf.float32], [[3]])
+    queue = tf.FIFOQueue(100, [tf.float32], [[3]])
+    enqueue = queue.enqueue(tf.exp(source.dequeue()))
+    rows = np.arange(3 * 40, dtype=np.float32).reshape(40, 3) / 100
+    taken = queue.dequeue_many(40)
+    with tf.Session() as session:
+        blocks = EnqueueBlocks.of(session, enqueue)
+        assert blocks is not None
+        for part in (rows[:1], rows[1:33], rows[33:]):
+            session.run(source.enqueue_many([part]))
+            blocks()
+        np.testing.assert_allclose(session.run(taken), np.exp(rows), rtol=1e-6)
+        assert session.state.compilations["dataset function"] == 1
+
+
+def test_small_blocks_get_their_own_executable_if_there_are_many() -> None:
+    source = tf.FIFOQueue(100, [tf.float32], [[]])
+    queue = tf.FIFOQueue(100, [tf.float32], [[]])
+    enqueue = queue.enqueue(source.dequeue() + 1.0)
+    with tf.Session() as session:
+        blocks = EnqueueBlocks.of(session, enqueue)
+        assert blocks is not None
+        for calls, compiled in ((batched_executor.FEW_CALLS, 1), (2, 2)):
+            for _ in range(calls):
+                session.run(source.enqueue(1.0))
+                blocks()
+                assert session.run(queue.dequeue()) == 2.0
+            assert session.state.compilations["dataset function"] == compiled

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -44,6 +45,11 @@ from estimatorkit.runtime.xla.at_exit import check_not_forked
 from estimatorkit.runtime.xla.faults import Sites
 from estimatorkit.runtime.xla.placement import on_host
 from estimatorkit.runtime.xla.random_bits import state_in_body
+
+FEW_CALLS = 32
+FEW_ELEMENTS = 1 << 20
+"""Calls with fewer rows than usual, and what they read in as many: more are worth an executable of
+their own, which takes about half a second to compile."""
 
 
 def trace(
@@ -94,6 +100,7 @@ class BatchedExecutor:
         shared: the values of the other feeds.
         state: holds variables, tables and compilations.
         key: hexadecimal digits that seed random operations without a seed.
+        usual: the rows of most calls: the executable for fewer is mostly that for as many.
     """
 
     def __init__(
@@ -103,12 +110,13 @@ class BatchedExecutor:
         shared: Mapping[Tensor, Any],
         state: ProcessState,
         key: str,
+        usual: int = 1,
     ) -> None:
         self._by_row = tuple(by_row)
         self._results = plan.results
         self._shared = {**shared, **plan.constants}
         self._steps = [
-            _DeviceStep(segment, state, key)
+            _DeviceStep(segment, state, key, usual)
             if segment.place == "device"
             else _HostStep(segment, state)
             for segment in plan.segments
@@ -224,9 +232,11 @@ def _round_up(count: int) -> int:
 class _DeviceStep:
     """A device segment on a block: one XLA call for all rows of equal shapes."""
 
-    def __init__(self, segment: Segment, state: ProcessState, key: str) -> None:
+    def __init__(self, segment: Segment, state: ProcessState, key: str, usual: int) -> None:
         self._segment = segment
         self._state = state
+        self._usual = usual
+        self._fewer: Counter[int] = Counter()
         self._traced = [each for each in segment.inputs if each not in segment.static_inputs]
         ops = {op.name: op for op in segment.ops}
         self._words = np.array([_words(ops[name], key) for name in segment.random], np.uint32)
@@ -289,16 +299,13 @@ class _DeviceStep:
         """The outputs for a group of rows."""
         segment = self._segment
         count = len(group)
-        size = _round_up(count)
+        columns = [as_plain(values[tensor]) for tensor in self._traced if tensor in spread]
+        size = self._size(count, columns)
         static = {
             tensor: np.asarray(values[tensor][0] if tensor in spread else values[tensor])
             for tensor in segment.static_inputs
         }
-        by_row = [
-            _lengthened(as_plain(values[tensor]), size)
-            for tensor in self._traced
-            if tensor in spread
-        ]
+        by_row = [_lengthened(column, size) for column in columns]
         shared = [np.asarray(values[tensor]) for tensor in self._traced if tensor not in spread]
         key = (
             tuple(tensor in spread for tensor in self._traced),
@@ -319,6 +326,15 @@ class _DeviceStep:
             if faults:
                 self._raise_first(np.asarray(faults[0])[:count])
             return [np.asarray(output)[:count] for output in outputs]
+
+    def _size(self, count: int, columns: Sequence[Any]) -> int:
+        """The number of rows to run, which an executable is for."""
+        size = _round_up(count)
+        elements = sum(column.size for column in columns) // count * self._usual
+        if size >= self._usual or elements > FEW_ELEMENTS or self._fewer[size] >= FEW_CALLS:
+            return size
+        self._fewer[size] += 1
+        return self._usual
 
     def _raise_first(self, vectors: NDArray[np.int32]) -> None:
         """Raises the error of the first row that has one (see `faults`)."""

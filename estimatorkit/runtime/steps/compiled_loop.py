@@ -8,7 +8,7 @@ whose rows say `unroll_on_cpu` therefore run as separate calls there.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -36,7 +36,7 @@ from estimatorkit.runtime.state import ProcessState
 from estimatorkit.runtime.steps.columns import is_aligned
 from estimatorkit.runtime.steps.partial_batch import PartialBatches
 from estimatorkit.runtime.xla import memory_errors
-from estimatorkit.runtime.xla.compiler_options import options_for
+from estimatorkit.runtime.xla.compiler_options import options_for, updates_apart
 from estimatorkit.runtime.xla.faults import Sites, no_fault
 from estimatorkit.runtime.xla.host_tuning import release_freed_memory, use_huge_pages
 
@@ -240,9 +240,8 @@ class CompiledLoop:
         self._columns: list[Any] = []
         self._fetched: dict[Any, list[Any]] = {}
         self._on_cpu = jax.default_backend() == "cpu"
-        self._singly = self._on_cpu and any(
-            registry.lookup(op.type).batching.unroll_on_cpu for op in self._step.ops
-        )
+        self.singly = self._on_cpu and runs_alone(self._step.ops)
+        """Whether each step is a call of its own."""
         self._sites = Sites()
         # Traced once per row shape, however often the functions below call it.
         self._segment = jax.jit(devices.segment(self._step, self._sites), inline=True)
@@ -257,6 +256,7 @@ class CompiledLoop:
             donate_argnums=(5,),
             compiler_options=options_for(self._step, in_order=devices.in_order),
         )
+        options = options_for(self._step)
         step: tuple[Layout, ...] = ("columns", "same", "kept", "each", "changed")
         self._one = jax.jit(
             devices.over(
@@ -266,8 +266,8 @@ class CompiledLoop:
                 ("changed", "each", "same"),
             ),
             static_argnums=(7,),
-            donate_argnums=(4, 5),
-            compiler_options=options_for(self._step),
+            donate_argnums=(5,) if updates_apart(options) else (4, 5),
+            compiler_options=options,
         )
         self._fetch = devices.over(self._run_step, self._access, step, ("same", "changed", "same"))
         self._run_last = None if self._after is None else devices.segment(self._after, Sites())
@@ -294,7 +294,7 @@ class CompiledLoop:
             # that at once, `device_put` in 150 us.
             return [
                 column
-                if self._on_cpu and not self._singly and is_aligned(column)
+                if self._on_cpu and not self.singly and is_aligned(column)
                 else jax.device_put(column, may_alias=True)
                 for column in columns
             ]
@@ -310,7 +310,7 @@ class CompiledLoop:
             two_shapes: the shapes of rows, if the block has rows of two shapes.
 
         """
-        state, run = self._state, self._run_singly if self._singly else self._run_at_once
+        state, run = self._state, self._run_singly if self.singly else self._run_at_once
         with self._context():
             compilations = state.compilations[self._name]
             kept, donated = state.held.begin(
@@ -515,6 +515,11 @@ class CompiledLoop:
         after = None if self._after is None else self._after.rewriting.value(tensor)
         known = self._step.rewriting.value(tensor)  # constants belong to no segment
         return jax.numpy.asarray(after if known is None else known)
+
+
+def runs_alone(ops: Iterable[Operation]) -> bool:
+    """Whether some operations are slow within loops on CPUs: convolutions."""
+    return any(registry.lookup(op.type).batching.unroll_on_cpu for op in ops)
 
 
 def _after_step(progress: Any, faults: Sequence[Any]) -> list[Any]:

@@ -69,6 +69,7 @@ class LocalStepLoop(StepLoop):
         if shape is not None:
             results = self.plan.results, self._after_plan.results
             self._compiled = CompiledLoop(shape, SingleDevice(state), *results, spec.name)
+            self.runs_singly = self._compiled.singly
             self._source = None if shape.get_next is None else spec.source
             self._get_next = shape.get_next
             if shape.get_next is not None:

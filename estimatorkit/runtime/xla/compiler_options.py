@@ -14,7 +14,9 @@ from estimatorkit.core.shapes import as_shape
 if TYPE_CHECKING:
     from estimatorkit.runtime.plan import Segment
 
-LARGE_VARIABLE = 1 << 19
+_EMITTERS = "xla_cpu_use_fusion_emitters"
+
+LARGE_VARIABLE = 1 << 20
 """Variables of more bytes are large (see `options_for`)."""
 
 MANY = 12
@@ -35,10 +37,10 @@ def options_for(
 
     Small kernels come from XLA's LLVM emitters instead of its MLIR ones, whose passes take as long
     as LLVM: over the programs of `benchmarks/cold.py`, compilation takes 0.6 of the time. They run
-    as fast, except for updates of large variables, which MLIR fuses better: Adam on layers of
-    784 x 256 takes 1.4 times as long (on LSTM cells of 256 x 512 it does not). Segments that
-    update no variable may be input pipelines with large images, and stay with MLIR. So do those
-    that update many variables of a few shapes (see `MANY`).
+    as fast, except for updates of large variables, which MLIR fuses better: with new values in
+    buffers of their own (`updates_apart`), Adam on 784 x 256 takes 1.1 times as long, on 1152 x 512
+    1.3 times. Segments that update no variable may be input pipelines with large images, and stay
+    with MLIR. So do those that update many variables of a few shapes (see `MANY`).
 
     What runs a few times is compiled with little optimization: the verification of an exported
     ensemble takes 0.3 s of a core instead of 1.0.
@@ -60,8 +62,17 @@ def options_for(
     if jax.version.__version_info__[:2] == (0, 10) and (
         few_runs or _updates_only_small_variables(segment)
     ):
-        options["xla_cpu_use_fusion_emitters"] = False
+        options[_EMITTERS] = False
     return options
+
+
+def updates_apart(options: Mapping[str, Any] | None) -> bool:
+    """Whether new values of variables should get buffers of their own, and not those of the old.
+
+    Kernels of the LLVM emitters test at run time that what they write is not what they read, and
+    are not in vectors otherwise: Adam on 784 x 256 in place took 630 us, and takes 195.
+    """
+    return options is not None and options.get(_EMITTERS) is False
 
 
 def _has_small_loops(segment: Segment) -> bool:

@@ -31,6 +31,10 @@ from estimatorkit.runtime.xla.at_exit import native
 LARGEST = 64
 """Elements of a block."""
 
+USUAL = 32
+"""Elements of most blocks: the capacity of the queue of an input producer, by default. The first
+block may have one, and what is compiled for it would be of no use afterwards."""
+
 _ENQUEUE = "QueueEnqueueV2"
 _FILES = frozenset({"ReadFile"})
 """Operations that are not pure, but may run ahead."""
@@ -70,7 +74,7 @@ class EnqueueBlocks:
         self._dtypes = [tensor.dtype.numpy_dtype for tensor in source.outputs]
         plan = make_plan(enqueue.graph, enqueue.inputs, [], source.outputs, state.placer)
         key = f"{enqueue.graph.seed or 0:x}"
-        self._map = BatchedExecutor(plan, source.outputs, {}, state, key)
+        self._map = BatchedExecutor(plan, source.outputs, {}, state, key, USUAL)
         self._lock = threading.Lock()
         self._done = 0
 

@@ -6,11 +6,17 @@ import os
 from collections.abc import Iterator, Sequence
 
 import jax
+import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.runtime.plan import Segment, make_plan
-from estimatorkit.runtime.xla.compiler_options import LARGE_VARIABLE, MANY, options_for
+from estimatorkit.runtime.xla.compiler_options import (
+    LARGE_VARIABLE,
+    MANY,
+    options_for,
+    updates_apart,
+)
 from estimatorkit.runtime.xla.flags import compile_without_strength_reduction
 
 pytestmark = pytest.mark.skipif(jax.default_backend() != "cpu", reason="options of CPUs")
@@ -101,3 +107,20 @@ def test_what_runs_a_few_times_is_optimized_little() -> None:
 def test_xla_accepts_the_options() -> None:
     options = options_for(segment(), few_runs=True)
     assert jax.jit(lambda x: x + 1, compiler_options=options)(1) == 2
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize(("floats", "in_place"), [(LARGE_VARIABLE // 4 + 1, True), (1000, False)])
+def test_large_variables_alone_are_updated_in_place(floats: int, in_place: bool) -> None:
+    variable = tf.get_variable("v", [floats], initializer=tf.zeros_initializer())
+    step = variable.assign_sub(tf.sqrt(variable + 2.0))
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        session.run(step.op)
+        segment = session.plan(step.op).segments[-1]
+        assert updates_apart(options_for(segment)) is not in_place
+        before = session.state.values["v"]
+        session.run(step.op)
+        assert before.is_deleted() is in_place
+        expected = -np.sqrt(2.0) - np.sqrt(2.0 - np.sqrt(2.0))
+        np.testing.assert_allclose(session.run(variable)[:3], expected, rtol=1e-6)
