@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.runtime.plan import Segment, make_plan
 from estimatorkit.runtime.xla.compiler_options import (
     LARGE_VARIABLE,
