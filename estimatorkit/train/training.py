@@ -15,7 +15,9 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core import registry
 from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, value_error
+from estimatorkit.core.function_graph import acts, operations_within
 from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.iterator_ops import cursor_of
@@ -58,6 +60,12 @@ IDLE_STEPS = 100
 
 class EndedByHook(Exception):
     """A hook has raised the end of the input, or StopIteration: the loop ends, without an error."""
+
+
+def _is_repeatable(op: Operation) -> bool:
+    """Whether running an operation more often changes nothing: neither state nor random numbers."""
+    ops = [op, *operations_within(op)]
+    return not acts(op) and not any(registry.lookup(each.type).semantics.random for each in ops)
 
 
 class CheckedLoop:
@@ -164,7 +172,7 @@ class CheckedLoop:
         return (
             bytes_fetched <= MOST_HOOKED_BYTES
             and len(more) <= MOST_HOOKED_OPERATIONS
-            and all(places[op] == "device" for op in more)
+            and all(places[op] == "device" and _is_repeatable(op) for op in more)
             and not runs_alone(more)
         )
 

@@ -90,3 +90,16 @@ def test_steps_of_one_call_stay_in_their_loop() -> None:
 )
 def test_what_hooks_need_is_not_computed_in_vain(fetch: Any) -> None:
     assert loops(trained(fetch=fetch)[-1]) == 1
+
+
+@pytest.mark.parametrize(
+    "fetch",
+    [
+        lambda loss: tf.train.get_or_create_global_step().assign_add(0),
+        lambda loss: tf.cond(loss > 0.0, lambda: tf.random_uniform([]), lambda: loss),
+        lambda loss: tf.random_uniform([]),
+    ],
+    ids=["assignment", "random numbers in a function", "random numbers"],
+)
+def test_what_changes_state_runs_as_often_as_hooks_ask(fetch: Any) -> None:
+    assert loops(trained(fetch=fetch)[-1]) == 1
