@@ -122,7 +122,7 @@ class Estimator:
         self._warm_start_settings: WarmStartSettings | None = as_warm_start(warm_start_from)
         self._models = ModelStore()
         self._evaluates_often = False
-        """Whether there will be many evaluations: they are compiled at once."""
+        """Whether evaluations are repeated, so that XLA compiles them from the first on."""
         self.cluster: TrainingCluster | None = None
         """The cluster that it trains with; None for a single process. Not in TensorFlow."""
         if config.task.num_ps_replicas and config.task.type in (CHIEF, MASTER, WORKER):

@@ -600,9 +600,8 @@ def _chosen_by(experiment: Experiment, name: str, trained: Trained) -> str:
         return ""
     if row_sets.trains_on_choice(experiment):
         return " (each predicted by the members that have not seen it)"
-    return (
-        " (by these rows, epochs and weights of the members were chosen)" if kind.folds == 1 else ""
-    )
+    chose = row_sets.selects_weights(experiment)
+    return " (by these rows, epochs and weights of the members were chosen)" if chose else ""
 
 
 def _predict_samples(experiment: Experiment) -> Path | None:

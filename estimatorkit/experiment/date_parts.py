@@ -67,7 +67,7 @@ def _of_day(text: Any) -> Any:
 def _on_circle(
     of: Callable[[Any], Any], count: int, period: float, wave: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
-    """A cyclic encoding, from a table of 6 decimals.
+    """A cyclic encoding, looked up in a table that is rounded to 6 decimals.
 
     Computed, those of 9:12 and 14:48 would differ in their last bits, other ones in other programs,
     and trees would split between them.

@@ -57,7 +57,7 @@ class Default:
         tune: the section `tune`.
         reads_once: whether epochs say nothing.
         needs_ydf: whether it has boosted trees.
-        most_rows: for how many rows it is better than others.
+        most_rows: the number of rows up to which it is chosen.
     """
 
     name: str
@@ -101,8 +101,8 @@ class Choice:
 
 
 MOST_ROWS_IN_FOLDS = 4_000
-"""With 5,400 rows of five numbers (phoneme) folds were worse (.961 for .964): networks need
-the more steps that there is no time for."""
+"""With 5,400 rows of five numbers (phoneme), folds were worse (.961 instead of .964): networks
+would need more steps than there is time for."""
 
 _TEXT = 1_200
 """As many columns as a text costs trees, whose 512 buckets they read: with one, an ensemble of 800
@@ -127,7 +127,7 @@ class Size:
 
     @property
     def cells(self) -> int:
-        """What trees read."""
+        """The number of cells that trees read; a text counts as `_TEXT` columns."""
         return self.rows * (self.columns + _TEXT * self.texts)
 
 

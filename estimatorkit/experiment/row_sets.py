@@ -63,7 +63,7 @@ def _chunks(experiment: Experiment, source: Any, name: str | None) -> Iterator[T
 def _parts(experiment: Experiment, table: Table) -> dict[str, Table]:
     """What the training data are split into, by the name of the evaluation.
 
-    Those that choose the members of an ensemble with folds are its first.
+    The rows that select the weights of an ensemble with folds are its first fold.
     """
     data, found = experiment.data, dict[str, Table]()
     rest = table
@@ -83,18 +83,28 @@ def _parts(experiment: Experiment, table: Table) -> dict[str, Table]:
 
 
 def chosen_by(experiment: Experiment) -> str:
-    """The name of the evaluation that chooses a checkpoint, or what members count for."""
+    """The name of the evaluation that selects the checkpoint, or an ensemble's weights."""
     selection = experiment.selection
     return (selection and selection.evaluation) or MAIN
 
 
 def trains_on_choice(experiment: Experiment) -> bool:
-    """Whether the rows that choose are a fold of an ensemble, which is trained on all of them."""
+    """Whether the rows that select are a fold of an ensemble, and so train it as well."""
     folds = getattr(experiment.estimator, "folds", 1)
     if folds == 1 or experiment.selection is None:
         return False
     name = chosen_by(experiment)
     return name in _shares(experiment.data) and _evaluation_source(experiment, name) is None
+
+
+def selects_weights(experiment: Experiment) -> bool:
+    """Whether an ensemble's weights are selected by rows of an evaluation.
+
+    With folds only if they are a part of the training data: other rows must not train it.
+    """
+    if experiment.selection is None:
+        return False
+    return getattr(experiment.estimator, "folds", 1) == 1 or trains_on_choice(experiment)
 
 
 def _fold(experiment: Experiment, table: Table, fold: tuple[int, int]) -> tuple[Table, Table]:

@@ -100,7 +100,6 @@ def train(
     rows = trained.count()
     reading.keep_background(experiment)
     exporters = build.exporters(experiment)
-    selection = experiment.selection
     selected = row_sets.chosen_by(experiment)
     input_fns, baselines = {}, {}
     for name in row_sets.evaluation_names(experiment):
@@ -114,10 +113,8 @@ def train(
         judged = inputs.evaluation(experiment, selected, class_weights=True)
         return _evaluation_input(experiment, judged)()
 
-    chooses = selection is not None and (
-        getattr(experiment.estimator, "folds", 1) == 1 or row_sets.trains_on_choice(experiment)
-    )
-    estimator = build.estimator(experiment, rows, held_out if chooses else None)
+    given = held_out if row_sets.selects_weights(experiment) else None
+    estimator = build.estimator(experiment, rows, given)
     specs = [
         ek.estimator.EvalSpec(
             input_fns[name],

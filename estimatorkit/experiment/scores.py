@@ -56,7 +56,7 @@ def _decides(kind: Any, metric: Metric) -> bool:
 
 
 def with_metrics_of_classes(experiment: Experiment, estimator: Any) -> Any:
-    """The estimator, whose evaluations compute nothing but `of_classes`: a much smaller graph."""
+    """The estimator with `of_classes` as its only metrics: a much smaller graph to evaluate."""
     names = of_classes(experiment)
 
     def chosen(spec: Any, *_: Any) -> Any:

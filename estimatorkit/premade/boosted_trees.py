@@ -404,7 +404,7 @@ class TreesMember(_BoostedTrees):
     Args:
         head, feature_columns, model_dir, config, n_trees, learning_rate, early_stopping_fraction:
             see `BoostedTreesEstimator`.
-        again: see `Growth`.
+        refit: see `Growth`.
         folds: see `folds`.
     """
 
@@ -417,7 +417,7 @@ class TreesMember(_BoostedTrees):
         n_trees: int,
         learning_rate: float,
         early_stopping_fraction: float,
-        again: bool,
+        refit: bool,
         folds: int,
     ) -> None:
         rest = {"max_depth": 6, "l1_regularization": 0.0, "l2_regularization": 0.0}

@@ -68,10 +68,10 @@ _GROWTH = {
     "n_trees": 600,
     "learning_rate": 0.05,
     "early_stopping_fraction": 0.1,
-    "again": True,
+    "refit": True,
 }
 """Of the trees; on 7 of 8 tables they predict better than the 100 of `BoostedTreesClassifier`.
-Early stopping says how many are best; then so many grow of all rows that train them."""
+Early stopping finds the best number, which is then grown on all training rows."""
 
 _MANY_CLASSES = 8
 _MANY_CLASSES_GROWTH = _GROWTH | {"n_trees": 100, "learning_rate": 0.1}
@@ -214,7 +214,7 @@ class _Ensemble(Estimator):
         if name == _TREES:
             roots = self._member(name, folder).get_variable_value(f"{SCOPE}/root")
             rounds = len(roots) // self._head.logits_dimension
-            more = {"n_trees": rounds, "early_stopping_fraction": 0.0, "again": False}
+            more = {"n_trees": rounds, "early_stopping_fraction": 0.0, "refit": False}
         shutil.rmtree(folder)
         return _trained(self._member(name, folder, **more), rows, rows, None, ())
 
@@ -240,7 +240,7 @@ class _Ensemble(Estimator):
         return checkpoint, logits
 
     def _epochs(self, rows: int) -> int:
-        """How often a network sees so many rows, at most."""
+        """The maximum number of epochs of a network."""
         usual = tabular.usual_epochs(rows)
         return usual if self._folds == 1 else min(usual, _EPOCHS_IN_FOLDS)
 
@@ -329,7 +329,7 @@ def _batches(rows: Rows) -> Dataset:
 
 
 def _steps(rows: int, epochs: int) -> int:
-    """How long a network is trained on so many rows, at most."""
+    """The maximum number of training steps of a network."""
     return -(-rows * epochs // tabular.usual_batch_size(rows))
 
 

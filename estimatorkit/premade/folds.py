@@ -1,8 +1,8 @@
-"""Folds: parts of the rows. A model has a part for each, which is trained on all other rows.
+"""Cross-validation folds: a model has a part for each, trained on the rows of the others (bagging).
 
-Rows that are in a fold are then predicted by the part that has not seen them, as in
-cross-validation, and new rows by all parts: a bag (Parmanto et al. 1996; AutoGluon, Erickson et al.
-2020, arXiv:2003.06505). So all rows train the model, and all of them say how well it predicts.
+Rows in a fold are predicted by the part that has not seen them, and new rows by the mean of all
+parts (Parmanto et al. 1996; AutoGluon, Erickson et al.
+2020, arXiv:2003.06505). So all rows train the model, and all of them measure it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ FOLD = "ensemble fold"
 
 
 def of_rows(features: Any, folds: int) -> Tensor | None:
-    """What each part counts for each row, float32 `(batch, folds)`: 1 for that of its fold, else 0.
+    """The weights of the parts for each row: its fold as one-hot float32 `(batch, folds)`.
 
-    None if there is one part, or if the rows are in no folds: all parts count alike.
+    None if there is one part, or if the rows are in no folds: all weights are equal.
     """
     if folds == 1 or not isinstance(features, Mapping) or FOLD not in features:
         return None
@@ -34,11 +34,11 @@ def of_rows(features: Any, folds: int) -> Tensor | None:
 
 
 def repeated(given: Tensor, count: int, axis: int) -> Tensor:
-    """Each entry of an axis so many times, by nodes that TensorFlow has.
+    """Repeats each entry of an axis, by nodes that TensorFlow has (there is none for `repeat`).
 
     Args:
         given: one of its dimensions may be unknown, that of another axis.
-        count: how many times.
+        count: the number of repetitions.
         axis: at least 0.
     """
     shape = [-1 if size is None else size for size in given.shape.as_list()]
@@ -52,7 +52,7 @@ def repeated(given: Tensor, count: int, axis: int) -> Tensor:
 
 
 def divided(labels: NDArray[Any], folds: int, seed: int) -> NDArray[np.int32]:
-    """The fold of each row, `(rows,)`: at random, but each has labels like those of all rows."""
+    """Stratified random folds, `(rows,)`: labels in each are distributed as in all rows."""
     order = np.random.default_rng(seed).permutation(len(labels))
     order = order[np.argsort(labels.reshape(len(labels), -1)[order, 0], kind="stable")]
     found = np.empty(len(labels), np.int32)

@@ -27,7 +27,7 @@ class Growth:
     Attributes:
         n_trees, max_depth, learning_rate, l1_regularization, l2_regularization, min_examples,
             early_stopping_fraction: see `BoostedTreesClassifier`.
-        again: whether as many trees as were best then grow of all rows, and of those of each
+        refit: whether the best number of trees is then grown on all rows, and on those of each
             further fold.
     """
 
@@ -38,7 +38,7 @@ class Growth:
     l2_regularization: float
     min_examples: int
     early_stopping_fraction: float
-    again: bool = False
+    refit: bool = False
 
     def __post_init__(self) -> None:
         ranges = {

@@ -92,9 +92,9 @@ def forest_model_fn(
             given = (*part, columns.inputs, task.classes, task.loss)
             found = fit(*given, chosen, seed)
             _report(found.losses, found.validation_losses, str(config.model_dir))
-            if chosen.again:
+            if chosen.refit:
                 best = len(found.losses)
-                chosen = replace(growth, n_trees=best, early_stopping_fraction=0.0, again=False)
+                chosen = replace(growth, n_trees=best, early_stopping_fraction=0.0, refit=False)
                 found = fit(*given, chosen, seed)
             yield found.forest
 

@@ -57,7 +57,7 @@ _BATCH_SIZE = 256
 _STEPS, _LEAST_EPOCHS, _MOST_EPOCHS = 5000, 40, 256
 
 OF_CLASSES: dict[str, Any] = {"activation": "selu", "learning_rate": 0.04}
-"""Where a classifier differs from `TabularEstimator`: RealMLP's values."""
+"""RealMLP's defaults for classification, where they differ from those of `TabularEstimator`."""
 
 SCOPE = "tabular"
 """The scope of all variables."""
@@ -219,8 +219,8 @@ class TabularEstimator(_Scheduled):
             for numbers.
         feature_columns, model_dir, hidden_units, members, dropout, learning_rate, weight_decay,
             train_steps, config, warm_start_from: see `TabularClassifier`.
-        folds: the parts of the rows, each of which `members / folds` members do not learn from and
-            predict alone; 1 by default. `features[folds.FOLD]` has that of each row, if any.
+        folds: the number of folds; 1 by default. The rows of each, by `features[folds.FOLD]`, are
+            predicted by `members / folds` members that are trained on all other rows.
 
     Raises:
         ValueError: an argument is invalid.

@@ -242,7 +242,7 @@ def _others(features: Any, columns: Sequence[DenseColumn], folds: int) -> list[T
 
 
 def _of_each_fold(given: Tensor, folds: int) -> Tensor:
-    """`(batch, folds, n)` of `(batch, n)`, which it stays without folds."""
+    """Repeats `(batch, n)` for each fold, `(batch, folds, n)`; unchanged if there is one."""
     return given if folds == 1 else repeated(array.expand_dims(given, 1), folds, axis=1)
 
 

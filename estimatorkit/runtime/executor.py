@@ -51,8 +51,7 @@ class CompiledSegment:
     """A device segment with its executables: one for each set of static values and shapes.
 
     Attributes:
-        compiles: whether it does; if not, it raises `NotInterpretable` where a session of few runs
-            (`State.is_brief`) compiles.
+        compiles: whether XLA may compile it; if not, `NotInterpretable` is raised instead.
     """
 
     compiles = True
@@ -252,8 +251,7 @@ class CompiledSegment:
 
     @property
     def _is_brief(self) -> bool:
-        """Whether NumPy goes on for longer than in sessions of many runs, without a thread that
-        compiles meanwhile."""
+        """Whether NumPy runs it for longer, without compiling in the background."""
         state = self._state
         return state.executor == "auto" and (state.is_brief or not self.compiles)
 

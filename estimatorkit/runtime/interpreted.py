@@ -98,7 +98,7 @@ class SegmentInterpreter:
         return found
 
     def is_long(self, inputs: Sequence[Any]) -> bool:
-        """Whether runs are too long for NumPy where there are few, by an estimate without a trace.
+        """Whether even a few runs would take NumPy too long, estimated without tracing.
 
         Args:
             inputs: as for `leaves`.
@@ -199,7 +199,7 @@ class Interpretation:
 
     @property
     def is_brief(self) -> bool:
-        """Whether its runs, and one more, take less than `START` of the compilation's time."""
+        """Whether its runs and the next one take less than `START` of the compilation's time."""
         return self._meter.seconds + self._program.seconds < START * self._compiled_in
 
     def __call__(

@@ -66,8 +66,8 @@ class State(Protocol):
         most_executables: how many shapes of a segment's inputs keep their executable, which takes
             a few megabytes; None for all.
         executor: how device segments run: 'auto', 'xla' or 'interpret' (see `execution_mode`).
-        is_brief: whether there may be so few runs that NumPy takes less time than the compilation.
-        few_runs: whether each executable runs a few times only (see `compiler_options`).
+        is_brief: whether runs may be so few that compiling takes longer than NumPy.
+        few_runs: whether executables run a few times only (see `compiler_options`).
         sharded: the shapes of the variables that replicas shard by rows, by name.
     """
 

@@ -47,12 +47,12 @@ SIGTERM_CAME = "SIGTERM came"
 _LOOK_SECS = 0.1
 
 LIKE_HOOKED = 1000
-"""Steps without hooks that run as one with hooks did: half a millisecond longer than in a loop,
-whose executable takes 1 to 2 s to compile."""
+"""How many steps without hooks run by the executable of steps with hooks: each takes half a
+millisecond longer than in a loop, whose executable takes 1 to 2 s to compile."""
 
 MOST_HOOKED_BYTES = 1 << 20
 MOST_HOOKED_OPERATIONS = 20
-"""What hooks may fetch, and have computed for them, so that other steps can do it in vain."""
+"""Limits on what hooks fetch, and on the operations for it, which such steps run in vain."""
 
 IDLE_STEPS = 100
 """Maximum steps without a change of the global step: gradients may be accumulated over a few."""
@@ -63,7 +63,7 @@ class EndedByHook(Exception):
 
 
 def _is_repeatable(op: Operation) -> bool:
-    """Whether running an operation more often changes nothing: neither state nor random numbers."""
+    """Whether extra runs of an operation have no effects, on random numbers either."""
     ops = [op, *operations_within(op)]
     return not acts(op) and not any(registry.lookup(each.type).semantics.random for each in ops)
 

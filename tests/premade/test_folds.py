@@ -38,7 +38,7 @@ def _network(head, folder, config):
 
 
 def _trees(head, folder, config):
-    return TreesMember(head, _columns(), folder, config, 20, 0.1, 0.1, again=True, folds=FOLDS)
+    return TreesMember(head, _columns(), folder, config, 20, 0.1, 0.1, refit=True, folds=FOLDS)
 
 
 def _linear(head, folder, config):

@@ -27,7 +27,7 @@ class Evaluation:
 
     Args:
         spec: the result of the `model_fn`; constructed in its graph.
-        often: whether it will run many times: then it is compiled at once.
+        often: whether it is repeated, so that XLA compiles it from the first run on.
 
     Raises:
         ValueError: a metric is named 'loss' or 'global_step'.

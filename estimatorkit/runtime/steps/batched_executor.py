@@ -48,8 +48,9 @@ from estimatorkit.runtime.xla.random_bits import state_in_body
 
 FEW_CALLS = 32
 FEW_ELEMENTS = 1 << 20
-"""Calls with fewer rows than usual, and what they read in as many: more are worth an executable of
-their own, which takes about half a second to compile."""
+"""Limits of padding calls to the usual number of rows: the calls of one smaller size, and the
+elements of the padded inputs. Beyond them, a size gets an executable of its own, which takes half
+a second to compile."""
 
 
 def trace(
@@ -100,7 +101,7 @@ class BatchedExecutor:
         shared: the values of the other feeds.
         state: holds variables, tables and compilations.
         key: hexadecimal digits that seed random operations without a seed.
-        usual: the rows of most calls: the executable for fewer is mostly that for as many.
+        usual: the number of rows of most calls, to which smaller ones are padded at first.
     """
 
     def __init__(
@@ -328,7 +329,7 @@ class _DeviceStep:
             return [np.asarray(output)[:count] for output in outputs]
 
     def _size(self, count: int, columns: Sequence[Any]) -> int:
-        """The number of rows to run, which an executable is for."""
+        """The number of rows to pad a call to."""
         size = _round_up(count)
         elements = sum(column.size for column in columns) // count * self._usual
         if size >= self._usual or elements > FEW_ELEMENTS or self._fewer[size] >= FEW_CALLS:

@@ -518,7 +518,7 @@ class CompiledLoop:
 
 
 def runs_alone(ops: Iterable[Operation]) -> bool:
-    """Whether some operations are slow within loops on CPUs: convolutions."""
+    """Whether any operation is slow inside XLA's loops on CPUs, as convolutions are."""
     return any(registry.lookup(op.type).batching.unroll_on_cpu for op in ops)
 
 

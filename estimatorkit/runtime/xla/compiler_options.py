@@ -20,9 +20,9 @@ LARGE_VARIABLE = 1 << 20
 """Variables of more bytes are large (see `options_for`)."""
 
 MANY = 12
-"""Updated variables for each of their shapes from which MLIR's emitters, which make one kernel of
-equal ones, compile faster: a transformer's step (21 for each shape) in 0.6 of the time, a ResNet's
-(13) in 0.7, but a U-Net's (10) in 1.3 and a translator's (5) in 1.6 times."""
+"""The number of updated variables per distinct shape from which MLIR's emitters compile faster, as
+they emit one kernel for equal ones: a transformer's step (21 for each shape) in 0.6 of the time, a
+ResNet's (13) in 0.7, but a U-Net's (10) in 1.3 and a translator's (5) in 1.6 times."""
 
 
 def options_for(
@@ -42,8 +42,8 @@ def options_for(
     1.3 times. Segments that update no variable may be input pipelines with large images, and stay
     with MLIR. So do those that update many variables of a few shapes (see `MANY`).
 
-    What runs a few times is compiled with little optimization: the verification of an exported
-    ensemble takes 0.3 s of a core instead of 1.0.
+    Executables that run a few times are compiled with little optimization: the verification of an
+    exported ensemble takes 0.3 s of a core instead of 1.0.
 
     Args:
         segment: the segment.
@@ -67,10 +67,10 @@ def options_for(
 
 
 def updates_apart(options: Mapping[str, Any] | None) -> bool:
-    """Whether new values of variables should get buffers of their own, and not those of the old.
+    """Whether updated variables are written to new buffers instead of donated ones.
 
-    Kernels of the LLVM emitters test at run time that what they write is not what they read, and
-    are not in vectors otherwise: Adam on 784 x 256 in place took 630 us, and takes 195.
+    Kernels of the LLVM emitters are vectorized only if their output does not alias an input, which
+    they test at run time: Adam on 784 x 256 in place took 630 us, and takes 195.
     """
     return options is not None and options.get(_EMITTERS) is False
 

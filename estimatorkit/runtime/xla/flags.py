@@ -10,7 +10,7 @@ _EXTRA = "--xla_backend_extra_options"
 _NO_UNROLLING = "xla_cpu_disable_loop_unrolling"
 _NO_STRENGTH_REDUCTION = "-disable-lsr"
 _ACCELERATORS = ("jax_plugins", "libtpu")
-"""What installs JAX's support of others than CPUs, whose compilers get the options, too."""
+"""Packages of JAX's other backends, whose compilers would get the options as well."""
 
 
 def compile_without_unrolling() -> None:
@@ -26,8 +26,8 @@ def compile_without_unrolling() -> None:
 
 
 def compile_without_strength_reduction() -> None:
-    """Turns LLVM's loop strength reduction off where XLA compiles for x86-64 processors alone,
-    unless the program has chosen backend options.
+    """Disables LLVM's loop strength reduction if XLA compiles for x86-64 CPUs only and the program
+    has set no backend options.
 
     It takes 5 to 18 % of the time of a compilation, and steps are as fast without: x86-64
     instructions compute the addresses of an array's elements (seven steps of the programs of

@@ -56,7 +56,7 @@ class _Keeping:
 
 
 class _AtomicImports(MetaPathFinder):
-    """A finder whose imports defer Ctrl-C to their end."""
+    """An import finder that defers Ctrl-C until the import ends."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -32,8 +32,8 @@ LARGEST = 64
 """Elements of a block."""
 
 USUAL = 32
-"""Elements of most blocks: the capacity of the queue of an input producer, by default. The first
-block may have one, and what is compiled for it would be of no use afterwards."""
+"""The usual number of elements of a block: the default capacity of an input producer's queue. The
+first block may have one, and an executable for it would not be used again."""
 
 _ENQUEUE = "QueueEnqueueV2"
 _FILES = frozenset({"ReadFile"})
