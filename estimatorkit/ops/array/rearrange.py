@@ -27,12 +27,13 @@ from estimatorkit.core.registry import (
     constant_value,
     constant_value_as_shape,
     fixed_value,
+    output,
     register,
     same_as_input,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.sizes import dims_of, traced_size
-from estimatorkit.core.tensor import Tensor, holds_tensors
+from estimatorkit.core.tensor import Operation, Tensor, holds_tensors
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.array.gather_nd import scatter_nd
 from estimatorkit.ops.math import elementwise, reduce
@@ -112,15 +113,13 @@ def _reverse_sequence(x: Any, lengths: Any, seq: int, batch: int, module: Any = 
         raise ValueError(
             f"Length of seq_lens != input.dims({batch}), ({lengths.shape[0]} vs. {x.shape[batch]})"
         )
-    numbers = module.arange(x.shape[seq])
-    shape = [1] * x.ndim
-    shape[seq] = -1
-    places = numbers.reshape(shape)
-    shape = [1] * x.ndim
-    shape[batch] = -1
-    own = lengths.reshape(shape).astype(numbers.dtype)
-    source = module.where(places < own, own - 1 - places, places)
-    return module.take_along_axis(x, module.broadcast_to(source, x.shape), axis=seq)
+    axes = sorted((seq, batch))
+    rows = module.moveaxis(x, axes, (0, 1))
+    index = [module.arange(rows.shape[0])[:, None], module.arange(rows.shape[1])[None]]
+    at = axes.index(seq)
+    own = module.expand_dims(lengths.astype(index[at].dtype), at)
+    index[at] = module.where(index[at] < own, own - 1 - index[at], index[at])
+    return module.moveaxis(rows[tuple(index)], (0, 1), axes)  # whole rows are gathered
 
 
 def _lengths_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
@@ -158,13 +157,22 @@ def _infer_reverse_sequence(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) 
     return [Spec(x.dtype, x.shape)]
 
 
+def _reverse_sequence_gradient(op: Operation, incoming: Tensor) -> list[Tensor | None]:
+    return [output("ReverseSequence", [incoming, op.inputs[1]], dict(op.attrs)), None]
+
+
 register(
     "ReverseSequence",
     _reverse_sequence,
     fault=_lengths_fault,
     infer=_infer_reverse_sequence,
     numpy_kernel=lambda x, lengths, seq, batch: _reverse_sequence(x, lengths, seq, batch, np),
-    cases=lambda: [Case((_SAMPLE, np.array([2, 4, 0], np.int32)), {"seq": 1, "batch": 0})],
+    gradient=_reverse_sequence_gradient,
+    cases=lambda: [
+        Case((_SAMPLE, np.array([2, 4, 0], np.int32)), {"seq": 1, "batch": 0}),
+        Case((_SAMPLE, np.array([2, 1, 0, 3], np.int32)), {"seq": 0, "batch": 1}),
+        Case((_SAMPLE.reshape(2, 3, 2), np.array([0, 2], np.int32)), {"seq": 2, "batch": 0}),
+    ],
     accepts=("", "x"),
 )
 
