@@ -8,6 +8,7 @@ gradients of the products' results, and one product over all steps computes the 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -58,6 +59,7 @@ def scan(
     constants, start, elements = tuple(constants), tuple(start), tuple(elements)
 
     def run(constants: Values, start: Values, elements: Values) -> tuple[Values, Values]:
+        @_recomputing
         def one(carried: Values, element: Values) -> tuple[Values, Values]:
             return step(
                 constants,
@@ -83,6 +85,7 @@ def scan(
     ) -> Any:
         """`run` with a probe added to each product; also returns the products' operands."""
 
+        @_recomputing
         def one(carried: Values, element: tuple[Values, Values]) -> Any:
             row, added = element
             operands: dict[int, Any] = {}
@@ -142,6 +145,21 @@ def _probes(
 
     jax.eval_shape(first, constants, start, elements)
     return [found[number] for number in range(len(weights))]
+
+
+_CHEAP = frozenset(
+    {"add", "add_any", "broadcast_in_dim", "convert_element_type", "copy", "expand_dims", "mul"}
+    | {"neg", "reshape", "select_n", "slice", "split", "squeeze", "stop_gradient", "sub"}
+)
+"""Primitives whose results the backward loop computes again, which takes no longer than to read
+them: an LSTM cell with dropout keeps 8 arrays for each step instead of 16."""
+
+
+def _is_kept(primitive: Any, *_: Any, **__: Any) -> bool:
+    return primitive.name not in _CHEAP
+
+
+_recomputing = functools.partial(jax.checkpoint, policy=_is_kept, prevent_cse=False)
 
 
 def _rows(array: Any) -> Any:

@@ -105,6 +105,25 @@ def test_weight_gradients_leave_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     assert INPUT.shape in carried_shapes(ours)
 
 
+def test_sums_and_products_are_computed_again_backward() -> None:
+    """Of a step `tanh(a) * b` and its sigmoid, `tanh` and `logistic` are kept for each iteration;
+    `1 - x` and the products of their derivatives are not."""
+
+    def one(constants: Any, carried: Any, element: Any, multiply: Callable[[int, Any], Any]) -> Any:
+        gate = jax.nn.sigmoid(multiply(0, carried[0]))
+        return (gate * jnp.tanh(element[0]) + (1 - gate) * carried[0],), ()
+
+    def total(weights: Any, start: Any, elements: Any) -> Any:
+        (end,), _ = scans.scan(one, (weights,), (start,), (elements,), [0])
+        return jnp.sum(end)
+
+    elements = jnp.ones((6, 4, 3))
+    traced = jax.make_jaxpr(jax.grad(total, (0, 1, 2)))(RECURRENT, START, elements)
+    forward = next(each for each in traced.jaxpr.eqns if each.primitive.name == "scan")
+    stacked = {each for each in forward.outvars[1:] if each.aval.shape[:1] == (6,)}
+    assert len(stacked) <= 4  # of the operand, the carry, `tanh` and `logistic`
+
+
 @pytest.mark.slow
 def test_nested_scans() -> None:
     def nested(run: Callable[..., Any]) -> Callable[..., Any]:
