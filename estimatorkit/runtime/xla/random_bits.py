@@ -54,6 +54,58 @@ _XLA_THREEFRY = jax_random.define_prng_impl(
 )
 
 
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = np.uint32(0x1BD11BDA)
+_HALF = 32
+
+
+def _threefry(words: Any, one: Any, other: Any) -> tuple[Any, Any]:
+    """Threefry-2x32 of counters, as JAX computes it."""
+    three = (words[0], words[1], words[0] ^ words[1] ^ _PARITY)
+    one, other = one + three[0], other + three[1]
+    for group in range(5):
+        for rotation in _ROTATIONS[group % 2]:
+            one = one + other
+            other = (other << np.uint32(rotation) | other >> np.uint32(_HALF - rotation)) ^ one
+        one = one + three[(group + 1) % 3]
+        other = other + three[(group + 2) % 3] + np.uint32(group + 1)
+    return one, other
+
+
+def _jax_bits(words: Any, bit_width: int, shape: Any) -> Any:
+    size = int(np.prod(shape, dtype=np.int64))
+    config: Any = jax.config
+    if size > np.iinfo(np.uint32).max or not config.jax_threefry_partitionable:
+        key = jax.random.wrap_key_data(words, impl=_JAX_THREEFRY)
+        return jax.random.bits(key, shape, _WORDS[bit_width])
+    lower = lax.iota(np.uint32, size).reshape(shape)
+    one, other = _threefry(words, jnp.zeros_like(lower), lower)
+    if bit_width == 64:
+        return one.astype(np.uint64) << np.uint64(_HALF) | other
+    return (one ^ other).astype(_WORDS[bit_width])
+
+
+def _jax_fold_in(words: Any, data: Any) -> Any:
+    return jnp.stack(_threefry(words, jnp.uint32(0), jnp.asarray(data, jnp.uint32)))
+
+
+def _jax_split(words: Any, shape: Any) -> Any:
+    key = jax.random.wrap_key_data(words, impl=_JAX_THREEFRY)
+    return jax.random.key_data(jax.random.split(key, shape))
+
+
+_JAX_THREEFRY = "threefry2x32"
+_THREEFRY = jax_random.define_prng_impl(
+    key_shape=(2,),
+    seed=lambda seed: jax.random.key_data(jax.random.key(seed, impl=_JAX_THREEFRY)),
+    split=_jax_split,
+    random_bits=_jax_bits,
+    fold_in=_jax_fold_in,
+    name="estimatorkit threefry2x32",
+    tag="fry",
+)
+
+
 def random_key(state: Any) -> Any:
     """The JAX key of an operation's run.
 
@@ -61,7 +113,7 @@ def random_key(state: Any) -> Any:
         state: uint32 words (seed, seed, counter), and one more in the body of a function.
     """
     if state.shape[0] > 3:
-        key = jax.random.wrap_key_data(state[:2], impl="threefry2x32")
+        key = jax.random.wrap_key_data(state[:2], impl=_THREEFRY)
         return jax.random.fold_in(key, state[2])
     words = jnp.stack([state[0], state[1], jnp.zeros_like(state[2]), state[2]])
     return jax.random.wrap_key_data(words, impl=_XLA_THREEFRY)
@@ -85,7 +137,7 @@ def state_in_body(words: Any, counter: Any = 0) -> Any:
 
 def split_key(words: Any, number: Any) -> Any:
     """Derives two random words from two others and a number."""
-    key = jax.random.wrap_key_data(words, impl="threefry2x32")
+    key = jax.random.wrap_key_data(words, impl=_THREEFRY)
     return jax.random.key_data(jax.random.fold_in(key, number))
 
 

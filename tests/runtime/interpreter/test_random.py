@@ -34,6 +34,26 @@ def _of_widths(state: Any) -> Any:
     ]
 
 
+@pytest.mark.parametrize("dtype", [jnp.uint8, jnp.uint16, jnp.uint32, jnp.uint64])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_bits_within_functions_are_those_of_jax(shape: tuple[int, ...], dtype: Any) -> None:
+    theirs = jax.random.fold_in(jax.random.wrap_key_data(JAX[:2], impl="threefry2x32"), JAX[2])
+    ours = random_key(jnp.asarray(JAX))
+    with jax.enable_x64():
+        for one, other in (
+            (theirs, ours),
+            (jax.random.split(theirs, 3)[2], jax.random.split(ours, 3)[2]),
+        ):
+            expected = jax.random.bits(one, shape, dtype)
+            np.testing.assert_array_equal(jax.random.bits(other, shape, dtype), expected)
+            several = jax.vmap(lambda number, key=other: jax.random.fold_in(key, number))(
+                jnp.arange(3)
+            )
+            drawn = jax.vmap(lambda key: jax.random.bits(key, shape, dtype))(several)
+            alone = jax.random.bits(jax.random.fold_in(one, 2), shape, dtype)
+            np.testing.assert_array_equal(drawn[2], alone)
+
+
 def _derived(state: Any) -> Any:
     key = random_key(state)
     first, second = jax.random.split(key)
