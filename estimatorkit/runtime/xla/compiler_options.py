@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,11 @@ _EMITTERS = "xla_cpu_use_fusion_emitters"
 
 LARGE_VARIABLE = 1 << 20
 """Variables of more bytes are large (see `options_for`)."""
+
+LARGE_BESIDE_LOOPS = 1 << 23
+"""The same in segments with loops, which take longer than to write such a variable anew: a
+bidirectional LSTM with a table of 4 MB compiles in 0.6 of the time, and its step takes 34 ms with
+either emitters."""
 
 MANY = 12
 """The number of updated variables per distinct shape from which MLIR's emitters compile faster, as
@@ -40,7 +46,8 @@ def options_for(
     as fast, except for updates of large variables, which MLIR fuses better: with new values in
     buffers of their own (`updates_apart`), Adam on 784 x 256 takes 1.1 times as long, on 1152 x 512
     1.3 times. Segments that update no variable may be input pipelines with large images, and stay
-    with MLIR. So do those that update many variables of a few shapes (see `MANY`).
+    with MLIR unless they have loops. So do those that update many variables of a few shapes (see
+    `MANY`).
 
     Executables that run a few times are compiled with little optimization: the verification of an
     exported ensemble takes 0.3 s of a core instead of 1.0.
@@ -56,11 +63,12 @@ def options_for(
     options: dict[str, bool | int | str] = {}
     if few_runs:
         options["xla_backend_optimization_level"] = 0
-    if _has_small_loops(segment) if in_order is None else in_order:
+    has_loops = _has_small_loops(segment)
+    if has_loops if in_order is None else in_order:
         options["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
     # XLA refuses unknown options: these are jaxlib 0.10's.
     if jax.version.__version_info__[:2] == (0, 10) and (
-        few_runs or _updates_only_small_variables(segment)
+        few_runs or _updates_only_small_variables(segment, has_loops)
     ):
         options[_EMITTERS] = False
     return options
@@ -82,14 +90,18 @@ def _has_small_loops(segment: Segment) -> bool:
     )
 
 
-def _updates_only_small_variables(segment: Segment) -> bool:
-    """Whether it updates variables, all of them small, and not too many of the same shapes."""
+def _updates_only_small_variables(segment: Segment, has_loops: bool) -> bool:
+    """Whether it updates variables, all of them small, and not too many of the same shapes; if it
+    has loops, it need not update any."""
     operation = segment.ops[0].graph.get_operation_by_name
     variables = [operation(name).attrs for name in segment.writes]
+    if not variables:
+        return has_loops
     kinds = {(str(each["shape"]), each["dtype"]) for each in variables}
-    return 0 < len(variables) < MANY * len(kinds) and all(map(_is_small, variables))
+    large = LARGE_BESIDE_LOOPS if has_loops else LARGE_VARIABLE
+    return len(variables) < MANY * len(kinds) and max(map(_bytes_of, variables)) <= large
 
 
-def _is_small(variable: Mapping[str, Any]) -> bool:
+def _bytes_of(variable: Mapping[str, Any]) -> float:
     size = as_shape(variable["shape"]).num_elements()
-    return size is not None and size * variable["dtype"].size <= LARGE_VARIABLE
+    return math.inf if size is None else size * variable["dtype"].size

@@ -12,6 +12,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.runtime.plan import Segment, make_plan
 from estimatorkit.runtime.xla.compiler_options import (
+    LARGE_BESIDE_LOOPS,
     LARGE_VARIABLE,
     MANY,
     options_for,
@@ -57,6 +58,23 @@ def test_segments_that_update_nothing_stay_with_mlir() -> None:
     with tf.Session() as session:
         (segment,) = session.plan(tf.get_variable("v", (3,)) * 2.0).segments
     assert options_for(segment) == MLIR
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(None, LLVM), (LARGE_BESIDE_LOOPS // 4, LLVM), (LARGE_BESIDE_LOOPS, MLIR)],
+)
+def test_emitters_of_loops(size: int | None, expected: dict[str, bool]) -> None:
+    start = tf.placeholder(tf.float32, [])
+    fetches = [tf.while_loop(lambda x: x < 9.0, lambda x: x * 2.0, [start])]
+    if size is not None:
+        fetches.append(tf.get_variable("v", [size]).assign_add(tf.ones([size])).op)
+    with tf.Session() as session:
+        (segment,) = session.plan(fetches, [start]).segments
+    options = options_for(segment)
+    assert options is not None
+    assert options.pop("xla_cpu_scheduler_type") == "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
+    assert options == expected
 
 
 @pytest.mark.parametrize(
