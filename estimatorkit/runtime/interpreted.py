@@ -26,7 +26,7 @@ from estimatorkit.runtime.estimate import (
     share_of_products,
     unknown_dimensions,
 )
-from estimatorkit.runtime.interpreter.blas import LARGE_PRODUCT, one_thread
+from estimatorkit.runtime.interpreter.blas import one_thread
 from estimatorkit.runtime.interpreter.control import Faulted, cancellable_by
 from estimatorkit.runtime.interpreter.cost import RUN, Meter, compilation_seconds, metered
 from estimatorkit.runtime.interpreter.equations import NotInterpretable, has_sizes
@@ -40,7 +40,7 @@ from estimatorkit.runtime.xla import compiler_thread
 from estimatorkit.runtime.xla.cancellation import LoopWatch
 from estimatorkit.runtime.xla.faults import Sites
 
-START = 0.1
+START = 0.25
 """Of the time of compilation: shapes that occur a few times are never compiled."""
 
 ENOUGH = 1.0
@@ -51,8 +51,10 @@ CHEAP = 0.003
 a quarter of NumPy's time for a transformer's step, and is not waited for much longer than if NumPy
 ran beside it."""
 
-CHEAP_OF_MANY = 0.05
-"""The same where dimensions besides the first are unknown: the next shapes will be others."""
+CHEAP_OF_FEW = 0.1
+"""The same where a set of shapes may run a few times only: where dimensions besides the first are
+unknown, so that the next shapes will be others, and where no variable changes, as in evaluations
+and predictions. A translator's greedy decoder takes XLA 1.0 s, and NumPy 0.1 for its only run."""
 
 PRODUCTS = 0.02
 """Of the time of compilation: a few runs with longer matrix products and convolutions are left to
@@ -91,7 +93,7 @@ class SegmentInterpreter:
         if self.shapes:
             return False
         unknown = unknown_dimensions(self._traced, inputs)
-        cheap = CHEAP_OF_MANY if any(axis for axis, _ in unknown) else CHEAP
+        cheap = _cheap(self.segment, any(axis for axis, _ in unknown))
         least = min((number for _, number in unknown), default=1)
         found = share_of_compilation(self.segment, least) >= cheap
         self.shapes += found
@@ -139,6 +141,10 @@ class SegmentInterpreter:
         return Interpretation(self, trace, program, static, avals)
 
 
+def _cheap(segment: Segment, has_lengths: bool) -> float:
+    return CHEAP_OF_FEW if has_lengths or not segment.writes else CHEAP
+
+
 class _Trace:
     """A trace of a segment, and its template."""
 
@@ -155,7 +161,7 @@ class _Trace:
         self.results = self._trace.results
         self.compiled_in = compilation_seconds(self._trace.jaxpr.jaxpr)
         lengths = any(has_sizes(shape[1:]) for shape in self._trace.shapes)
-        self.cheap = CHEAP_OF_MANY if lengths else CHEAP
+        self.cheap = _cheap(segment, lengths)
 
     def program(self, avals: Sequence[Any]) -> Program | None:
         """The program for a set of shapes; None if the trace is not valid for them."""
@@ -219,10 +225,8 @@ class Interpretation:
             each if type(each) is np.ndarray else np.asarray(finished(each))
             for each in (*inputs, *state)
         ]
-        is_large = self._program.largest_product > LARGE_PRODUCT
-        threads = nullcontext() if is_large else one_thread()
         watched = cancellable_by(watch) if watch else nullcontext()
-        with threads, as_xla(), watched, metered(self._meter):
+        with one_thread(), as_xla(), watched, metered(self._meter):
             try:
                 results = self._program(*arguments)
                 outputs, changed = jax.tree.unflatten(self._tree, results)

@@ -1,7 +1,8 @@
 """The threads of NumPy's BLAS.
 
 OpenBLAS uses all cores from some 10,000 multiplications on, and its threads wait by spinning: on a
-machine with other work, the products of an LSTM's steps take 2 to 10 times as long as on one.
+machine with other work, which may be XLA's compilation, the products of an LSTM's steps take 2 to
+10 times as long as on one, and those of a softmax over 10,000 words 20 times.
 """
 
 from __future__ import annotations
@@ -12,9 +13,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
-
-LARGE_PRODUCT = 1 << 26
-"""Multiplications of a product that all cores are to share: some 3 ms of one."""
 
 _lock = threading.Lock()
 _within = 0

@@ -126,7 +126,6 @@ def _scan(equation: Equation) -> Function:
         return [*values, *stacked]
 
     run.seconds = length * body.seconds  # type: ignore[attr-defined]
-    run.largest_product = body.largest_product  # type: ignore[attr-defined]
     return run
 
 

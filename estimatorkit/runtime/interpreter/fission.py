@@ -295,9 +295,6 @@ class Fission:
             return [*self._finals(operands, values, pool), *self._outcome(pool, length)]
 
         run.seconds = before.seconds + length * within.seconds + after.seconds  # type: ignore[attr-defined]
-        run.largest_product = max(  # type: ignore[attr-defined]
-            each.largest_product for each in (before, within, after)
-        )
         return run
 
     def _turns(

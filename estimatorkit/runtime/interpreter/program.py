@@ -17,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from estimatorkit.runtime.interpreter.aliases import UPDATES
 from estimatorkit.runtime.interpreter.calls import SAME, called_function
-from estimatorkit.runtime.interpreter.cost import multiplications, seconds_of
+from estimatorkit.runtime.interpreter.cost import seconds_of
 from estimatorkit.runtime.interpreter.equations import (
     Equation,
     Function,
@@ -59,14 +59,12 @@ class Program:
     Attributes:
         equations: those that run, in order.
         seconds: the estimated time of a run, without what is not known before (see `cost`).
-        largest_product: the most multiplications of a matrix product.
         owned: the arguments that it may change.
     """
 
     def __init__(self, template: Straight, made: Sequence[_Made]) -> None:
         self.equations = [each.equation for each in made]
         self.seconds = sum(each.seconds for each in made)
-        self.largest_product = max((each.largest_product for each in made), default=0)
         self.owned = template.owned
         self._slots = template.slots
         self._arguments = template.arguments
@@ -105,7 +103,6 @@ class _Made(NamedTuple):
     function: Function
     operands: Callable[[list[Any]], Sequence[Any]]
     seconds: float
-    largest_product: int
 
 
 class Placed:
@@ -157,7 +154,6 @@ class Placed:
             function,
             self._operands(equation, function),
             seconds_of(equation) if seconds is None else seconds,
-            getattr(function, "largest_product", multiplications(equation)),
         )
         if not self.has_sizes:
             self._made = made
