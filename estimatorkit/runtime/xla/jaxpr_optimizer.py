@@ -11,7 +11,7 @@ XLA's time is in proportion to the equations. `optimized` makes
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -239,11 +239,15 @@ class _Evaluation:
         def zeros(place: Place) -> Any:
             return jax.numpy.zeros(aval(place).shape, aval(place).dtype)
 
+        fixed = self._fixed(loop, invariants)
+
         def body(before: Any, inputs: Any) -> Any:
             given = dict(zip(carried, before[0], strict=True))
             rows = dict(zip(stacked, inputs[0], strict=True))
-            results: dict[Place, Any] = {}
+            results = dict(fixed)
             for at in range(loop.period):
+                if Place(at, 0) in fixed:
+                    continue
                 equation = self._equations[loop.start + at]
                 values = []
                 for operand in loop.operands[at]:
@@ -286,6 +290,29 @@ class _Evaluation:
         for place, stack in zip(listed, stacks, strict=True):
             for iteration, variable in loop.outside[place].items():
                 self._values[variable] = _Piece(stack, 0, iteration, 1)
+
+    def _fixed(self, loop: Repetition, invariants: Mapping[int, Any]) -> dict[Place, Any]:
+        """The results that all iterations have in common, computed once before the loop: XLA moves
+        none out of it that are larger than their operands, or behind a barrier."""
+        found: dict[Place, Any] = {}
+        for at, operands in enumerate(loop.operands):
+            equation = self._equations[loop.start + at]
+            places = [each.place for each in operands if isinstance(each, Own)]
+            if (
+                at not in loop.positions
+                and equation.primitive.name != "broadcast_in_dim"  # fused with what uses it
+                and all(isinstance(each, Own | Invariant) for each in operands)
+                and found.keys() >= set(places)
+                and operands
+            ):
+                values = [
+                    found[each.place] if isinstance(each, Own) else invariants[id(each.atom)]
+                    for each in operands
+                    if isinstance(each, Own | Invariant)
+                ]
+                made = bind_equation(equation, values)
+                found.update((Place(at, number), value) for number, value in enumerate(made))
+        return found
 
     def _sums(self) -> dict[int, list[Any]]:
         """Finds sums of the results of all iterations, which the loops are to add up.
