@@ -40,8 +40,12 @@ from estimatorkit.runtime.xla import compiler_thread
 from estimatorkit.runtime.xla.cancellation import LoopWatch
 from estimatorkit.runtime.xla.faults import Sites
 
-START = 0.25
+START = 0.1
 """Of the time of compilation: shapes that occur a few times are never compiled."""
+
+START_OF_FEW = 0.5
+"""The same of shapes that may run a few times only: those after the first, such as the last batch
+of an evaluation, and all where no variable changes."""
 
 ENOUGH = 1.0
 """Of the time of compilation: about when a thread that began at `START` has finished."""
@@ -52,9 +56,9 @@ a quarter of NumPy's time for a transformer's step, and is not waited for much l
 ran beside it."""
 
 CHEAP_OF_FEW = 0.1
-"""The same where a set of shapes may run a few times only: where dimensions besides the first are
-unknown, so that the next shapes will be others, and where no variable changes, as in evaluations
-and predictions. A translator's greedy decoder takes XLA 1.0 s, and NumPy 0.1 for its only run."""
+"""The same where dimensions besides the first are unknown, so that the next shapes will be others,
+and where no variable changes: a translator's greedy decoder takes XLA 1.0 s, and NumPy 0.1 for its
+only run."""
 
 PRODUCTS = 0.02
 """Of the time of compilation: a few runs with longer matrix products and convolutions are left to
@@ -182,7 +186,9 @@ class Interpretation:
     ) -> None:
         self._interpreter = interpreter
         interpreter.shapes += 1
-        self._most = trace.cheap if interpreter.shapes == 1 else ENOUGH
+        is_first = interpreter.shapes == 1
+        self._most = trace.cheap if is_first else ENOUGH
+        self._start = START if is_first and interpreter.segment.writes else START_OF_FEW
         self._program, self._tree = program, trace.results
         self._compiled_in = trace.compiled_in
         self._static, self._avals = static, avals
@@ -272,7 +278,7 @@ class Interpretation:
             Exception: `compile_ahead` raised it.
         """
         seconds = self._meter.seconds
-        if seconds < START * self._compiled_in:
+        if seconds < self._start * self._compiled_in:
             return None
         with self._lock:
             if self._compilation is None:
