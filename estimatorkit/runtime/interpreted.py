@@ -2,10 +2,10 @@
 
 A set of shapes begins as an `Interpretation`: the segment is traced, once for many sets of shapes
 (`symbolic`), and its jaxpr run in NumPy. Each run adds to an estimate of the time spent; from
-`START` of the estimated time of compilation on, a thread compiles, and from `ENOUGH` of it on, the
-executable is used, and waited for if need be. The estimates are from equations and sizes, not
-measured: two runs of a program change to XLA at the same step, and give the same bits. A run that
-wants an executable which the thread has not begun compiles it itself.
+`START` of the estimated time of compilation on, or `START_OF_FEW`, a thread compiles, and from
+`ENOUGH` of it on, the executable is used, and waited for if need be. The estimates are from
+equations and sizes, not measured: two runs of a program change to XLA at the same step, and give
+the same bits. A run that wants an executable which the thread has not begun compiles it itself.
 """
 
 from __future__ import annotations
