@@ -94,7 +94,7 @@ def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -
     if name.startswith("__"):  # requested of every module by tools: import nothing
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     for each in (*table.behind, *table.fallback):
-        value = getattr(importlib.import_module(each), name, _MISSING)
+        value = getattr(fetch(each), name, _MISSING)
         if value is not _MISSING:
             return value
     raise AttributeError(
@@ -127,7 +127,7 @@ def all_names(table: Table, children: Mapping[str, str]) -> list[str]:
 
 
 def _public_names(modules: Sequence[str]) -> set[str]:
-    return {name for each in modules for name in public_names(importlib.import_module(each))}
+    return {name for each in modules for name in public_names(fetch(each))}
 
 
 class TableModule(ModuleType):

@@ -178,6 +178,9 @@ def _end() -> None:
             _over = False  # one has woken in between
     if not is_done and sys.platform == "linux":
         _leave_as_python_would()
+    # Python would go through all objects three times, and free the cycles of JAX's modules: 0.2 of
+    # the 0.9 CPU seconds of a linear regression's program, 0.4 of the 1.6 of Iris by an estimator.
+    gc.freeze()
 
 
 def _await_threads() -> bool:
