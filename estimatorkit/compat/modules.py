@@ -7,7 +7,6 @@ names they add. They can be imported like real ones (`import estimatorkit.compat
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import re
 import sys
