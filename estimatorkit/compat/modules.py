@@ -171,11 +171,11 @@ class TableFinder(MetaPathFinder, Loader):
     """
 
     def __init__(self, tables: Mapping[str, Table]) -> None:
-        self.tables = dict(tables)
+        self.tables, empty = dict(tables), Table()
         for name in tables:
             parts = name.split(".")
             for count in range(1, len(parts)):
-                self.tables.setdefault(".".join(parts[:count]), Table())
+                self.tables.setdefault(".".join(parts[:count]), empty)
 
     def children(self, name: str) -> dict[str, str]:
         """The submodules of a module by their last name component ('' is the root)."""
