@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from estimatorkit.garbage import uncollected
+from estimatorkit.garbage import importing
 
 
 def attach(
@@ -96,7 +96,7 @@ def stub_of(module: str) -> Path:
     return path / "__init__.pyi" if path.is_dir() else path.with_suffix(".pyi")
 
 
-@uncollected()
+@importing()
 def fetch(place: str) -> Any:
     """Imports what is at a place: 'module:name', or 'module'."""
     module, _, name = place.partition(":")

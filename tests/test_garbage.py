@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from estimatorkit.garbage import uncollected
+from estimatorkit.lazy import fetch
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +66,30 @@ def test_what_is_off_stays_so() -> None:
     with uncollected():
         pass
     assert not gc.isenabled()
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of a module that holds a list, `made`."""
+    (tmp_path / "module_for_garbage.py").write_text("made = [[]]\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "module_for_garbage"
+    sys.modules.pop("module_for_garbage", None)
+
+
+def test_what_imports_make_is_old(module: str) -> None:
+    assert _is_old(fetch(f"{module}:made"))
+
+
+def test_only_imports_make_old(module: str) -> None:
+    """Objects of a loop would else not count towards the next full collection."""
+    fetch(f"{module}:made")
+    young = _Node()
+    fetch(f"{module}:made")
+    assert not _is_old(young)
+
+
+def test_frozen_objects_stay_frozen(module: str) -> None:
+    gc.freeze()
+    assert not _is_old(fetch(f"{module}:made"))
+    assert gc.get_freeze_count()

@@ -7,7 +7,6 @@ names they add. They can be imported like real ones (`import estimatorkit.compat
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import re
 import sys
@@ -94,7 +93,7 @@ def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -
     if name.startswith("__"):  # requested of every module by tools: import nothing
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     for each in (*table.behind, *table.fallback):
-        value = getattr(importlib.import_module(each), name, _MISSING)
+        value = getattr(fetch(each), name, _MISSING)
         if value is not _MISSING:
             return value
     raise AttributeError(
@@ -127,7 +126,7 @@ def all_names(table: Table, children: Mapping[str, str]) -> list[str]:
 
 
 def _public_names(modules: Sequence[str]) -> set[str]:
-    return {name for each in modules for name in public_names(importlib.import_module(each))}
+    return {name for each in modules for name in public_names(fetch(each))}
 
 
 class TableModule(ModuleType):
@@ -172,11 +171,11 @@ class TableFinder(MetaPathFinder, Loader):
     """
 
     def __init__(self, tables: Mapping[str, Table]) -> None:
-        self.tables = dict(tables)
+        self.tables, empty = dict(tables), Table()
         for name in tables:
             parts = name.split(".")
             for count in range(1, len(parts)):
-                self.tables.setdefault(".".join(parts[:count]), Table())
+                self.tables.setdefault(".".join(parts[:count]), empty)
 
     def children(self, name: str) -> dict[str, str]:
         """The submodules of a module by their last name component ('' is the root)."""

@@ -17,6 +17,7 @@ from estimatorkit.core.nest import map_structure
 from estimatorkit.interop.summary_writer import FileWriter
 from estimatorkit.logger import logger
 from estimatorkit.storage.atomic_files import os_errors, plain
+from estimatorkit.storage.tensor_proto import tensor_proto
 
 
 class MetricsWriter:
@@ -58,7 +59,6 @@ class MetricsWriter:
 
     def _write_event(self, step: int, values: Mapping[str, Any], texts: Mapping[str, str]) -> None:
         from tensorboard.compat.proto.summary_pb2 import Summary
-        from tensorboard.util.tensor_util import make_tensor_proto
 
         events = self.events
         summary = Summary()
@@ -69,12 +69,12 @@ class MetricsWriter:
             elif isinstance(value, (int, float, np.number)):
                 summary.value.add(tag=name, simple_value=float(value))
             elif isinstance(value, np.ndarray):
-                summary.value.add(tag=name, node_name=name, tensor=make_tensor_proto(value))
+                summary.value.add(tag=name, node_name=name, tensor=tensor_proto(value))
             else:
                 logger.warning("Skipping summary for %s, must be a number or an array.", name)
         events.add_summary(summary, step)
         for name, text in texts.items():
-            value = Summary.Value(tag=name, tensor=make_tensor_proto(text))
+            value = Summary.Value(tag=name, tensor=tensor_proto(np.array(text.encode(), object)))
             events.add_summary(Summary(value=[value]), step)
 
     def close(self) -> None:

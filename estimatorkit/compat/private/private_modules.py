@@ -107,16 +107,16 @@ def private_tables(public: Mapping[str, Table]) -> dict[str, Table]:
             its area; below `contrib` a module falls back to its `contrib.<package>`.
     """
     text = Path(__file__).with_suffix(".json").read_text("utf-8")
-    found = {}
+    found, empty = {}, Table()
     for package, modules in json.loads(text).items():
         for name in (f"{package}.{module}" for module in modules.split()):
             if not name.startswith("contrib."):
-                own = public.get(name, Table())
+                own = public.get(name, empty)
                 behind = (*own.behind, *_areas(name))
                 found[name] = Table(behind, own.names, own.instead, _EVERYWHERE)
             elif name not in public and (above := _nearest(public, name)) is not None:
                 # `contrib.slim.python.slim.learning` is `contrib.slim.learning`.
-                same = public.get(f"{'.'.join(name.split('.')[:2])}.{name.split('.')[-1]}", Table())
+                same = public.get(f"{'.'.join(name.split('.')[:2])}.{name.split('.')[-1]}", empty)
                 found[name] = Table(
                     (*same.behind, *above.behind, *_areas(name)),
                     {**above.names, **same.names},

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -157,7 +157,9 @@ class Cursor:
         """Returns elements of two shapes as one block; None if they have other shapes."""
         if not getattr(self._prepare, "two_shapes", False):
             return None
-        found = in_partial_batches(block.ready, max(self._most, block.count))
+        found = in_partial_batches(
+            block.ready, lambda rows: self._capacity(block.ready, rows, block.count)
+        )
         if found is None:
             return None
         block.ready, block.two_shapes = found
@@ -200,14 +202,33 @@ class Cursor:
         """
         if any(isinstance(column, RaggedColumn) for column in columns):
             return columns
-        kind = tuple((column.shape[1:], column.dtype.str) for column in columns)
-        capacity = self._capacities.get(kind, 0)
-        if count > capacity:
-            is_first = not self._capacities and not of_several
-            # Powers of two bound the number of compilations while blocks grow.
-            capacity = self._most if is_first else 1 << (count - 1).bit_length()
-            capacity = self._capacities[kind] = max(capacity, count)
+        rows = [column.shape[1:] for column in columns]
+        grows = of_several or bool(self._capacities)
+        capacity = self._capacity(columns, rows, count, grows)
         return columns if capacity == count else [_lengthened(each, capacity) for each in columns]
+
+    def _capacity(
+        self,
+        columns: Columns,
+        rows: Sequence[tuple[int, ...]],
+        count: int,
+        grows: bool = False,
+    ) -> int:
+        """The length to pad columns to: that of earlier ones of the kind if `count` rows fit in.
+
+        Args:
+            columns: the columns.
+            rows: the largest row shape of each.
+            count: the number of rows there are.
+            grows: whether a new length is a power of two, as long as blocks are longer: that bounds
+                the number of compilations while blocks grow.
+        """
+        kind = tuple((row, column.dtype.str) for row, column in zip(rows, columns, strict=True))
+        if count > self._capacities.get(kind, 0):
+            longest = max(self._most, count)
+            least = 1 << (count - 1).bit_length() if grows else longest
+            self._capacities[kind] = min(least, longest)
+        return self._capacities[kind]
 
     def next_element(self) -> list[NDArray[Any]]:
         """Returns the tensors of the next element.

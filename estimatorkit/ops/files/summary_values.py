@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import InvalidArgumentError
+from estimatorkit.storage.tensor_proto import tensor_proto
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -286,11 +287,10 @@ def wav(sound: NDArray[np.float32], rate: int) -> bytes:
 def tensor(value: Any, tag: str, metadata: bytes) -> bytes:
     """A tensor with a serialized `SummaryMetadata`."""
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
-    from tensorboard.util.tensor_util import make_tensor_proto
 
     return _serialized(
         tag=tag,
-        tensor=make_tensor_proto(np.asarray(value)),
+        tensor=tensor_proto(np.asarray(value)),
         metadata=SummaryMetadata.FromString(metadata),
     )
 

@@ -353,23 +353,35 @@ class CompiledLoop:
         donated: Any,
         made: _Changed,
     ) -> tuple[list[Any], list[Any]]:
-        shapes: Any = () if two_shapes is None else two_shapes.shapes
+        pieces: Iterable[tuple[int, int, Any]] = [(start, start + count, ())]
         runs: Any = None
-        if two_shapes is not None:
+        if two_shapes is not None and two_shapes.is_in_long_runs:
+            # Full batches run in the executable of blocks that have no others.
+            pieces = [
+                (first, end, () if sizes == two_shapes.full else (sizes,))
+                for first, end, sizes in two_shapes.pieces(start, start + count)
+            ]
+        elif two_shapes is not None:
+            pieces = [(start, start + count, two_shapes.shapes)]
             pairs = two_shapes.runs
             runs = _filled_up(pairs, len(columns[0])), np.int32(len(pairs))
-        every, after, made.values, made.progress = self._many(
-            columns,
-            self._constants,
-            self._devices.each(np.int32(start)),
-            np.int32(count),
-            kept,
-            donated,
-            runs,
-            _none_done(),
-            shapes,
-        )
-        return every, after
+        changed, progress, parts = donated, _none_done(), []
+        for first, end, shapes in pieces:
+            every, after, changed, tested = self._many(
+                columns,
+                self._constants,
+                self._devices.each(np.int32(first)),
+                np.int32(end - first),
+                kept,
+                changed,
+                runs,
+                progress,
+                shapes,
+            )
+            made.values, made.progress = changed, tested
+            progress = tested or progress
+            parts.append((first, end, every))
+        return _joined(parts), after
 
     def _run_singly(
         self,
@@ -474,9 +486,8 @@ class CompiledLoop:
         self._state.compilations[self._name] += 1
         length = columns[0].shape[0] if columns else STEPS_WITHOUT_INPUT
         step = functools.partial(self._run_step, columns, constants, kept)
-        like, _, tests = jax.eval_shape(
-            functools.partial(step, sizes=(*shapes, None)[0]), 0, changed
-        )
+        sizes = (*shapes, None)[0]
+        like, _, tests = jax.eval_shape(functools.partial(step, sizes=sizes), 0, changed)
         every = [jax.numpy.zeros((length, *each.shape), each.dtype) for each in like]
 
         def body(index: Any, carried: Any, sizes: Any = None) -> Any:
@@ -486,7 +497,8 @@ class CompiledLoop:
 
         carried = (list(changed), every, progress if tests else [])
         if runs is None:
-            changed, every, progress = _loop(start, start + count, body, carried)
+            one = functools.partial(body, sizes=sizes)
+            changed, every, progress = _loop(start, start + count, one, carried)
         else:
 
             def both(pair: Any, carried: Any) -> Any:
@@ -541,6 +553,18 @@ def _loop(first: Any, last: Any, body: Callable[[Any, Any], Any], carried: Any) 
 
     start = jax.numpy.asarray(first, jax.numpy.int32), carried
     return lax.while_loop(go_on, lambda state: (state[0] + 1, body(*state)), start)[1]
+
+
+def _joined(parts: Sequence[tuple[int, int, Sequence[Any]]]) -> list[Any]:
+    """The values that several calls have written into their rows of the buffers."""
+    (_, _, first), *rest = parts
+    if not rest:
+        return list(first)
+    joined = [np.array(buffer) for buffer in first]
+    for begin, end, every in rest:
+        for into, buffer in zip(joined, every, strict=True):
+            into[begin:end] = np.asarray(buffer)[begin:end]
+    return joined
 
 
 def _with_row(every: Sequence[Any], given: Sequence[Any], index: Any) -> list[Any]:

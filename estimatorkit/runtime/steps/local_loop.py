@@ -138,8 +138,8 @@ class LocalStepLoop(StepLoop):
                     with cursor.lock:
                         block = cursor.block(self._prepare)
                         start = block.offset
-                        most = 1 if self._single.begins else steps - done
-                        available = min(most, block.count - start)
+                        most = min(steps - done, block.count - start)
+                        available = self._single.stretch(start, most, block.two_shapes)
                         block.offset += available
                 except OutOfRangeError:
                     if done == 0:
@@ -155,10 +155,10 @@ class LocalStepLoop(StepLoop):
             if made.steps:
                 parts.append((start, made.steps, made.every))
             done += made.steps
+            if block is not None and made.steps < available:
+                block.offset = start + made.steps
+                elements[-1] = (block.columns, start, made.steps)
             if made.error is not None:
-                if block is not None:
-                    block.offset = start + made.steps
-                    elements[-1] = (block.columns, start, made.steps)
                 self._failed = made.error, block
                 break
         if not done:
@@ -172,13 +172,12 @@ class LocalStepLoop(StepLoop):
         return done, every, [np.array(value) for value in after], ended, *elements
 
     def _run_block(self, block: Any, start: int, count: int) -> Done:
-        """Runs steps of a block of elements; None: of steps that take none."""
+        """Runs up to `count` steps of a block of elements; None: of steps that take none."""
         if block is None:
             return self._compiled([], start, count)
-        if self._single.begins:
-            first = self._single.first(block.ready, start, block.two_shapes)
-            if first is not None:
-                return first
+        made = self._single.brief(block.ready, start, count, block.two_shapes)
+        if made is not None:
+            return made
         if self._single.takes(block.ready, block.count, block.two_shapes):
             return self._single(block.ready, start, count, block.two_shapes)
         return self._compiled(self._compiled.columns(block), start, count, block.two_shapes)

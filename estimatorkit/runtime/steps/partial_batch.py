@@ -1,14 +1,14 @@
 """Columns whose rows have two shapes: full batches, and the partial batch at the end of each epoch.
 
-A compiled loop takes them as padded arrays and runs of rows of either shape, so that one executable
-contains a step for each.
+A compiled loop takes them as padded arrays and runs of rows of either shape. Long runs are calls of
+their own (`pieces`); for short ones, one executable contains a step of each shape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,13 @@ from estimatorkit.runtime.steps.columns import (
     aligned_empty,
 )
 
+RowShapes: TypeAlias = tuple[tuple[int, ...], ...]
+"""The row shape of every column."""
+
+LONG = 64
+"""Rows of a run and the next: from here on, a call for each run costs less than compiling another
+executable, for both shapes, which for census takes longer than those of the two (2.6 and 2.5 s)."""
+
 
 @dataclass(frozen=True)
 class PartialBatches:
@@ -32,24 +39,42 @@ class PartialBatches:
             `(pairs, 2 shapes, 2)`.
     """
 
-    shapes: tuple[tuple[tuple[int, ...], ...], ...]
+    shapes: tuple[RowShapes, RowShapes]
     runs: NDArray[np.int32]
 
-    def of(self, row: int) -> tuple[tuple[int, ...], ...]:
+    def of(self, row: int) -> RowShapes:
         """The shapes of a row of every column."""
         begins, ends = self.runs[..., 0], self.runs[..., 1]
         ((_, kind),) = np.argwhere((begins <= row) & (row < ends))
         return self.shapes[kind]
 
+    def pieces(self, start: int, end: int) -> Iterator[tuple[int, int, RowShapes]]:
+        """The runs within a range of rows: the first row, the end, and the shapes of its rows."""
+        for pair in self.runs:
+            for (first, last), shapes in zip(pair.clip(start, end), self.shapes, strict=True):
+                if first < last:
+                    yield int(first), int(last), shapes
+
+    @property
+    def full(self) -> RowShapes:
+        """The shapes of a row of a full batch, which are those of the padded columns."""
+        return tuple(map(max, *self.shapes))
+
+    @property
+    def is_in_long_runs(self) -> bool:
+        """Whether each run is to be a call of its own, which all rows decide, not those of a call:
+        the results of steps do not depend on how they are divided into calls."""
+        return len(self.runs) <= 2 or self.runs.max() >= LONG * len(self.runs)
+
 
 def in_partial_batches(
-    columns: Sequence[Column], capacity: int
+    columns: Sequence[Column], capacity: Callable[[RowShapes], int]
 ) -> tuple[list[NDArray[Any]], PartialBatches] | None:
     """Converts columns of rows of two shapes, which differ in the first dimension, to plain arrays.
 
     Args:
         columns: of equal length, at least one row.
-        capacity: the number of rows to allocate.
+        capacity: the number of rows to allocate, by the larger row shape of every column.
 
     Returns:
         Arrays zero-padded to the larger first dimension, and the rows' shapes; None if there are
@@ -72,7 +97,7 @@ def in_partial_batches(
         for column in ragged
     ):
         return None
-    shapes = tuple(
+    of_first, of_second = (
         tuple(
             column.row_shape(row) if isinstance(column, RaggedColumn) else _rest_of(column)
             for column in columns
@@ -84,7 +109,10 @@ def in_partial_batches(
     if len(edges) % 2 == 0:
         edges = np.concatenate([edges, edges[-1:]])  # an empty last run
     pairs = np.stack([edges[:-1], edges[1:]], axis=1).reshape(-1, 2, 2).astype(np.int32)
-    return [_filled(column, capacity) for column in columns], PartialBatches(shapes, pairs)
+    found = PartialBatches((of_first, of_second), pairs)
+    length = capacity(found.full)
+    filled = [_filled(each, row, length) for each, row in zip(columns, found.full, strict=True)]
+    return filled, found
 
 
 def _rest_of(column: Column) -> tuple[int, ...]:
@@ -92,20 +120,16 @@ def _rest_of(column: Column) -> tuple[int, ...]:
     return column.shape[1:] if isinstance(column, np.ndarray) else ()
 
 
-def _filled(column: Column, capacity: int) -> NDArray[Any]:
+def _filled(column: Column, row: tuple[int, ...], capacity: int) -> NDArray[Any]:
     """The rows in one zero-padded array; rows beyond the column's are uninitialized."""
     count = len(column)
+    out = aligned_empty((capacity, *row), column.dtype)
     if isinstance(column, RaggedColumn):
-        lengths = column.first_axis()
-        longest, *rest = column.row_shape(int(lengths.argmax()))
-        out = aligned_empty((capacity, longest, *rest), column.dtype)
         out[:count].fill(0)
-        is_there = np.arange(longest) < lengths[:, None]
-        out[:count][is_there] = column.flat.reshape(-1, *rest)
+        is_there = np.arange(row[0]) < column.first_axis()[:, None]
+        out[:count][is_there] = column.flat.reshape(-1, *row[1:])
     else:
-        plain = np.asarray(column)
-        out = aligned_empty((capacity, *plain.shape[1:]), plain.dtype)
-        out[:count] = plain
+        out[:count] = np.asarray(column)
     return out
 
 

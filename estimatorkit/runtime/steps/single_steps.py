@@ -3,8 +3,8 @@
 A loop over a block is compiled for the shapes of its elements. Where these change from block to
 block, as with batches padded to their longest sequence, compiling takes far longer than the few
 steps of each shape: these run as `Session.run` does, by the executors that it has. So do the first
-steps of an evaluation, which is mostly one of a few batches, while NumPy takes less time for them
-than a share of the compilation's.
+steps of each shape in an evaluation, which is mostly one of a few batches, with a shorter last one,
+while NumPy takes less time for them than a share of the compilation's.
 """
 
 from __future__ import annotations
@@ -38,9 +38,6 @@ class SingleSteps:
         every, after: the tensors fetched at every step, and after the last.
         name: the loop's name in `State.compilations`.
         is_brief: see `StepSpec`.
-
-    Attributes:
-        begins: whether the next step is one of the first of a brief loop, which NumPy may run.
     """
 
     def __init__(
@@ -60,18 +57,39 @@ class SingleSteps:
         self._last = None if shape.after is None else CompiledSegment(shape.after, state, name)
         self._in_loops: set[Any] = set()
         is_here = is_cpu(None) and not state.several_devices
-        self.begins = is_brief and is_here and state.executor == "auto"
-        self._step.compiles = not self.begins
+        self._is_brief = is_brief and is_here and state.executor == "auto"
+        self._long: set[Any] = set()
 
-    def first(
-        self, columns: Sequence[Any], row: int, two_shapes: PartialBatches | None
+    def stretch(self, start: int, count: int, two_shapes: PartialBatches | None) -> int:
+        """How many of `count` steps to run together: in a brief loop, those of one shape."""
+        if not self._is_brief or two_shapes is None:
+            return count
+        first, end, _ = next(two_shapes.pieces(start, start + count))
+        return end - first
+
+    def brief(
+        self, columns: Sequence[Any], start: int, count: int, two_shapes: PartialBatches | None
     ) -> Done | None:
-        """Runs a step of a brief loop; None: the loop is to be compiled from this step on."""
-        try:
-            return self(columns, row, 1, two_shapes)
-        except NotInterpretable:
-            self.begins, self._step.compiles = False, True
+        """Runs the first steps of a shape in a brief loop, up to one that takes NumPy too long.
+
+        Args:
+            columns, start, count, two_shapes: see `__call__`; steps of one shape.
+
+        Returns:
+            What was done; None: the loop is to be compiled for this shape.
+        """
+        shapes = _row_shapes(columns) if two_shapes is None else two_shapes.of(start)
+        if not self._is_brief or shapes in self._long:
             return None
+        made = None
+        self._step.compiles = False
+        try:
+            made = self(columns, start, count, two_shapes)
+        except NotInterpretable:
+            self._long.add(shapes)
+        finally:
+            self._step.compiles = True
+        return made
 
     def takes(self, columns: Sequence[Any], count: int, two_shapes: PartialBatches | None) -> bool:
         """Whether to run a block's steps one by one.
@@ -88,7 +106,7 @@ class SingleSteps:
             return False
         if mode == "auto" and two_shapes is not None:
             return False
-        shapes = tuple(column.shape[1:] for column in columns)
+        shapes = _row_shapes(columns)
         if mode == "auto" and (count >= FEW or shapes in self._in_loops or not self._in_loops):
             self._in_loops.add(shapes)
             return False
@@ -119,6 +137,10 @@ class SingleSteps:
             except InvalidArgumentError as found:
                 error = found
                 break
+            except NotInterpretable:
+                if not rows:
+                    raise
+                break
             rows.append([self._value(self._step.segment, tensor, values) for tensor in every])
         last: dict[Any, Any] = {}
         if self._last is not None:
@@ -136,6 +158,10 @@ class SingleSteps:
             return np.asarray(values[tensor])
         known = segment.rewriting.value(tensor)  # constants belong to no segment
         return np.asarray(self._step.segment.rewriting.value(tensor) if known is None else known)
+
+
+def _row_shapes(columns: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+    return tuple(column.shape[1:] for column in columns)
 
 
 def _from(start: int, rows: Sequence[Any]) -> Any:

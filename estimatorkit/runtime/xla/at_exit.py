@@ -17,6 +17,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import gc
+import io
 import os
 import signal
 import sys
@@ -25,7 +26,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from threading import get_ident
 from typing import Any, ParamSpec, TypeVar
@@ -40,6 +41,8 @@ MAIN = threading.main_thread().ident
 
 _LONGEST_END = 5
 """Whole seconds for the end of Python in a copy of the process."""
+
+_BUFFERED = io.BufferedRandom, io.BufferedWriter, io.TextIOWrapper
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -178,6 +181,20 @@ def _end() -> None:
             _over = False  # one has woken in between
     if not is_done and sys.platform == "linux":
         _leave_as_python_would()
+    _leave_garbage()
+
+
+def _leave_garbage() -> None:
+    """Lets Python end without collecting garbage: what is in cycles is not finalized.
+
+    It would go through all objects three times, and free the cycles of JAX's modules: 0.2 of the
+    0.9 CPU seconds of a linear regression's program, 0.4 of the 1.6 of Iris by an estimator.
+    """
+    for each in gc.get_objects():
+        if isinstance(each, _BUFFERED):  # its destructor would write what it holds
+            with suppress(OSError, ValueError):
+                each.flush()
+    gc.freeze()
 
 
 def _await_threads() -> bool:

@@ -13,6 +13,7 @@ import estimatorkit as tf
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.runtime.loop import StepSpec
+from estimatorkit.runtime.steps import partial_batch
 from estimatorkit.runtime.steps.columns import RaggedColumn
 from estimatorkit.runtime.steps.local_loop import LocalStepLoop
 from estimatorkit.runtime.steps.partial_batch import in_partial_batches
@@ -70,8 +71,18 @@ def reference(request: pytest.FixtureRequest) -> Any:
     return singly(request.node.callspec.params["training"])
 
 
+@pytest.fixture(params=[1, 64], ids=["a call a run", "a call a block"])
+def long(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """From how many rows on a run of full batches and the partial one are calls of their own."""
+    monkeypatch.setattr(partial_batch, "LONG", request.param)
+    number: int = request.param
+    return number
+
+
 @sweep("parts", [[STEPS], [5, 1, 6, 12, 12], [1] * 8 + [28], [7, 29]], quick=1)
-def test_matches_one_step_per_run(training: Training, reference: Any, parts: Any) -> None:
+def test_matches_one_step_per_run(
+    training: Training, reference: Any, parts: Any, long: int
+) -> None:
     losses: list[Any] = []
     for part in parts:
         done = training.loop.run(part)
@@ -83,10 +94,10 @@ def test_matches_one_step_per_run(training: Training, reference: Any, parts: Any
     np.testing.assert_array_equal(training.following(), reference[2])
 
 
-def test_one_executable_for_both_sizes(training: Training) -> None:
+def test_two_executables_for_any_blocks(training: Training, long: int) -> None:
     for part in (9, 20, 4, 6, 1, 100):
         training.loop.run(part)
-    # One for blocks of one size (the first element is looked at alone), one for both.
+    # One for full batches (the first element is looked at alone), one for partial ones or both.
     assert training.session.state.compilations["step"] <= 2
 
 
@@ -107,7 +118,7 @@ def ragged(*lengths: int, width: int = 2) -> RaggedColumn:
 
 def test_runs_and_padded_rows() -> None:
     column = ragged(3, 3, 1, 3, 1, 1)
-    found = in_partial_batches([column, np.ones((6, 4), np.int32)], 8)
+    found = in_partial_batches([column, np.ones((6, 4), np.int32)], lambda rows: 8)
     assert found is not None
     (filled, plain), two = found
     assert filled.shape == (8, 3, 2)
@@ -122,7 +133,7 @@ def test_runs_and_padded_rows() -> None:
 
 
 def test_ends_with_full_batch() -> None:
-    found = in_partial_batches([ragged(1, 3, 1)], 3)
+    found = in_partial_batches([ragged(1, 3, 1)], lambda rows: 3)
     assert found is not None
     assert found[1].runs.tolist() == [[[0, 1], [1, 2]], [[2, 3], [3, 3]]]
 
@@ -140,4 +151,4 @@ def test_ends_with_full_batch() -> None:
     ids=["plain", "three", "none", "other axis", "strings", "other ranks"],
 )
 def test_unsupported_shapes_are_unchanged(columns: Any) -> None:
-    assert in_partial_batches(columns, 9) is None
+    assert in_partial_batches(columns, lambda rows: 9) is None
