@@ -94,7 +94,7 @@ class PeriodicEmbedding(ConfiguredLayer):
         """The outputs."""
         # Examples come behind numbers: the products, each number's own, then need no copies of
         # their inputs, which took 40 % of the time.
-        axes = [*range(inputs.shape.rank)]
+        axes = [*range(len(inputs.shape.as_list()))]
         behind = axes.copy()
         behind.append(behind.pop(1 if self.members_first and len(axes) == 3 else 0))
         x = array.expand_dims(array.transpose(inputs, behind), -1)

@@ -105,12 +105,13 @@ def _linear(inputs: TableInputs, joined: Tensor, units: int, folds: int) -> Tens
         joined: the network's inputs, which end with `inputs.others`. To join these with numbers
             again took as long as a hidden layer.
     """
-    numbers, others = inputs.scaled.shape[-1], inputs.others.shape[-1]
+    widths: list[Any] = [each.shape[-1] for each in (inputs.scaled, inputs.others, joined)]
+    numbers, others, width = widths
     of_each_fold = [] if folds == 1 else [folds]
     with variable_scope("linear"):
         shape = [*of_each_fold, numbers + others, units]
         kernel = get_variable("kernel", shape, initializer=Zeros()).value()
-    unused = np.zeros([*of_each_fold, joined.shape[-1] - others, units], np.float32)
+    unused = np.zeros([*of_each_fold, width - others, units], np.float32)
     of_joined = joining.concat([unused, kernel[..., numbers:, :]], -2)
     logits = linalg.matmul(joined, of_joined)
     if numbers:
