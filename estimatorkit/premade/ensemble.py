@@ -6,7 +6,8 @@ Libraries of Models"). One checkpoint holds all of them, so that evaluation, pre
 models are one function of the graph.
 
 Variables: those of the members, and `ensemble/weights`, float32 `(members,)`. With folds, trees and
-linear models have them in further scopes, `boosted_trees_1` and so on.
+linear models have them in further scopes, `boosted_trees_1` and so on. Members whose weight is 0
+are in no graph but that of the training.
 """
 
 from __future__ import annotations
