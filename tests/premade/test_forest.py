@@ -94,7 +94,7 @@ def test_nodes_have_room_for_deep_trees(depth: int, word: tf.DType) -> None:
     inputs = [0, 40, 0, 0, 0]
     labels = random.normal(size=900).astype(np.float32)
     with tf.Graph().as_default():
-        assert _Nodes.of(forest_variables(1, inputs, depth), inputs).step.dtype == word
+        assert _Nodes.of(forest_variables(1, inputs, depth), inputs).packed.dtype == word
     check_against_ydf(rows[:600], labels[:600], rows, inputs, 0, depth)
 
 
