@@ -263,11 +263,12 @@ def _sparse_to_dense(w: Writer) -> list[str]:
 RULES: dict[str, Rule] = {
     **rows(
         partial(plain, dtypes="T"),
-        "Abs Acos Acosh Asin Asinh Atan Atan2 Atanh Ceil Cos Cosh Digamma DivNoNan Elu Equal Erf "
-        "Erfc Exp Expm1 Floor FloorDiv FloorMod Greater GreaterEqual Identity IsFinite IsInf IsNan "
-        "Less LessEqual Lgamma Log Log1p Maximum Minimum Mul Neg NotEqual Pow Rank RealDiv "
-        "Reciprocal Relu Relu6 Rint Round Rsqrt Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt "
-        "Square SquaredDifference StopGradient Sub Tan Tanh TruncateDiv Where",
+        "Abs Acos Acosh Asin Asinh Atan Atan2 Atanh BitwiseAnd Ceil Cos Cosh Digamma DivNoNan Elu "
+        "Equal Erf Erfc Exp Expm1 Floor FloorDiv FloorMod Greater GreaterEqual Identity IsFinite "
+        "IsInf IsNan Less LessEqual Lgamma Log Log1p Maximum Minimum Mul Neg NotEqual Pow Rank "
+        "RealDiv Reciprocal Relu Relu6 RightShift Rint Round Rsqrt Selu Sigmoid Sign Sin Sinh "
+        "Softplus Softsign Sqrt Square SquaredDifference StopGradient Sub Tan Tanh TruncateDiv "
+        "Where",
     ),
     **rows(plain, "LogicalAnd LogicalNot LogicalOr NoOp"),
     **rows(_reduction, "All Any Max Mean Min Prod Sum"),
@@ -281,6 +282,7 @@ RULES: dict[str, Rule] = {
     ),
     "Add": _add,
     "AddN": plain("AddN", "T", "N"),
+    "Bitcast": plain("Bitcast", "T", "type=dtype"),
     "BroadcastTo": plain("BroadcastTo", "T Tidx"),
     "Cast": plain("Cast", "SrcT", "DstT=dtype"),
     "Checked": plain("Identity", "T"),

@@ -17,7 +17,7 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, check_floating, known_dimension
 from estimatorkit.layers.initializers import Initializer, RandomNormal, RandomUniform
-from estimatorkit.layers.numeric_embeddings import own_shape
+from estimatorkit.layers.numeric_embeddings import shape_of_example
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.math import linalg
 
@@ -179,7 +179,7 @@ class ScalingLayer(ConfiguredLayer):
     def build(self, input_shape: Any) -> None:
         """Makes the factors."""
         check_floating(self)
-        shape = _shape_of_example(self, input_shape)
+        shape = shape_of_example(self, input_shape)
         if self.members is not None:
             check_members(self, input_shape)
             shape = [self.members, shape[-1]]
@@ -222,7 +222,7 @@ class ParametricActivation(ConfiguredLayer):
     def build(self, input_shape: Any) -> None:
         """Creates `alpha`."""
         check_floating(self)
-        self.alpha = self.add_configured_weight("alpha", _shape_of_example(self, input_shape))
+        self.alpha = self.add_configured_weight("alpha", shape_of_example(self, input_shape))
         super().build(input_shape)
 
     def call(self, inputs: Tensor) -> Any:
@@ -245,13 +245,6 @@ def check_members(layer: Any, input_shape: Any) -> None:
 
 def _axis_of_members(layer: Any) -> int:
     return 0 if layer.members_first else 1
-
-
-def _shape_of_example(layer: Any, input_shape: Any) -> list[int]:
-    """The static shape of one example: of its members, if there are any."""
-    if not layer.members_first or input_shape.rank != 3:
-        return own_shape(layer, input_shape)
-    return [known_dimension(input_shape, axis, layer) for axis in (0, 2)]
 
 
 def _of_each(layer: Any, variable: Any) -> Any:

@@ -21,7 +21,7 @@ from estimatorkit.layers.engine.configured import ConfiguredLayer, check_floatin
 from estimatorkit.layers.initializers import RandomNormal, RandomUniform
 from estimatorkit.ops.array import array, indexing, joining
 from estimatorkit.ops.linalg.products import einsum
-from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.math import elementwise, linalg
 
 
 class PeriodicEmbedding(ConfiguredLayer):
@@ -40,6 +40,8 @@ class PeriodicEmbedding(ConfiguredLayer):
         frequencies: the number of cosines of each; 16 by default.
         sigma: the standard deviation of the initial frequencies; 0.1 by default.
         flatten: whether to join all numbers in one axis; True by default.
+        members_first: whether inputs of rank 3 and outputs are `(members, batch, ...)`; False by
+            default.
         kwargs: as for `Layer`.
 
     Raises:
@@ -50,6 +52,7 @@ class PeriodicEmbedding(ConfiguredLayer):
     frequencies: int
     sigma: float
     flatten: bool
+    members_first: bool
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class PeriodicEmbedding(ConfiguredLayer):
         frequencies: int = 16,
         sigma: float = 0.1,
         flatten: bool = True,
+        members_first: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -71,7 +75,7 @@ class PeriodicEmbedding(ConfiguredLayer):
     def build(self, input_shape: Any) -> None:
         """Makes the weights of each number."""
         check_floating(self)
-        own = own_shape(self, input_shape)
+        own = shape_of_example(self, input_shape)
         cosines, linear = self.frequencies, self.units - 1
         limit = 1 / math.sqrt(cosines)
         weights: dict[str, tuple[list[int], Any]] = {
@@ -88,10 +92,19 @@ class PeriodicEmbedding(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
-        x = array.expand_dims(inputs, -1)
-        cosines = elementwise.cos(x * (2 * math.pi * self._frequencies) + self._phases)
-        mixed = of_each_number(cosines, self.kernel) + self.bias
-        found = joining.concat([x, mixed], -1)
+        # Examples come behind numbers: the products, each number's own, then need no copies of
+        # their inputs, which took 40 % of the time.
+        axes = [*range(len(inputs.shape.as_list()))]
+        behind = axes.copy()
+        behind.append(behind.pop(1 if self.members_first and len(axes) == 3 else 0))
+        x = array.expand_dims(array.transpose(inputs, behind), -1)
+        frequencies, phases, bias = (
+            array.expand_dims(each, -2) for each in (self._frequencies, self._phases, self.bias)
+        )
+        cosines = elementwise.cos(x * (2 * math.pi * frequencies) + phases)
+        mixed = linalg.matmul(cosines, self.kernel) + bias
+        before = [behind.index(axis) for axis in axes]
+        found = array.transpose(joining.concat([x, mixed], -1), [*before, len(axes)])
         return flat(found) if self.flatten else found
 
 
@@ -222,7 +235,7 @@ class PiecewiseLinearEmbedding(_PiecewiseLinear):
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""
         linear = array.expand_dims(inputs, -1) * self.slope + self.bias
-        found = self.activation(of_each_number(self.encoded(inputs), self.kernel) + linear)
+        found = self.activation(einsum("bnk,nku->bnu", self.encoded(inputs), self.kernel) + linear)
         return flat(found) if self.flatten else found
 
 
@@ -274,15 +287,17 @@ def _boundaries(values: NDArray[np.float64], shares: NDArray[np.float64]) -> NDA
 # -- what layers with weights for each number share
 
 
-def own_shape(layer: ConfiguredLayer, input_shape: Any) -> list[int]:
-    """The static shape of one example, which weights of each number have."""
-    return [known_dimension(input_shape, axis, layer) for axis in range(1, input_shape.rank)]
+def shape_of_example(layer: Any, input_shape: Any) -> list[int]:
+    """The static shape of one example, that of its members if there are any, which weights of each
+    number have.
 
-
-def of_each_number(given: Tensor, kernel: Any) -> Tensor:
-    """The products of `(batch, ..., n)` and the matrices `(..., n, m)` of each position before."""
-    own = "acdefg"[: len(kernel.shape) - 2]
-    return einsum(f"b{own}n,{own}nm->b{own}m", given, kernel)
+    Args:
+        layer: if it has `members_first`, inputs of rank 3 are `(members, batch, n)`.
+        input_shape: that of the inputs.
+    """
+    first = layer.members_first and input_shape.rank == 3
+    axes = (0, 2) if first else range(1, input_shape.rank)
+    return [known_dimension(input_shape, axis, layer) for axis in axes]
 
 
 def flat(given: Tensor) -> Tensor:

@@ -36,7 +36,6 @@ from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.initializers import TruncatedNormal
 from estimatorkit.ops.variables.variable_scope import variable_scope
-from estimatorkit.premade.folds import repeated
 from estimatorkit.train.hooks.hooks import SessionRunHook
 
 Array = NDArray[Any]
@@ -118,7 +117,7 @@ def embedding_width(ids: int) -> int:
 class TableInputs:
     """The inputs of a batch.
 
-    If there are folds, all but `raw` are `(batch, folds, ...)`: categories of many ids have an
+    If there are folds, all but `raw` are `(folds, batch, ...)`: categories of many ids have an
     embedding for each.
 
     Attributes:
@@ -235,15 +234,16 @@ def _others(features: Any, columns: Sequence[DenseColumn], folds: int) -> list[T
     for column in columns:
         read = input_layer(features, [column])
         if isinstance(column, EmbeddingColumn):
-            found.append(array.reshape(read, [-1, folds, column.dimension // folds]))
+            of_each = array.reshape(read, [-1, folds, column.dimension // folds])
+            found.append(array.transpose(of_each, [1, 0, 2]))
         else:
             found.append(_of_each_fold(read, folds))
     return found
 
 
 def _of_each_fold(given: Tensor, folds: int) -> Tensor:
-    """Repeats `(batch, n)` for each fold, `(batch, folds, n)`; unchanged if there is one."""
-    return given if folds == 1 else repeated(array.expand_dims(given, 1), folds, axis=1)
+    """Repeats `(batch, n)` for each fold, `(folds, batch, n)`; unchanged if there is one."""
+    return given if folds == 1 else filling.tile(array.expand_dims(given, 0), [folds, 1, 1])
 
 
 class MeasureTable(SessionRunHook):

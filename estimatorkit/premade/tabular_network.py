@@ -15,12 +15,12 @@ import numpy as np
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import uint32
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers import functional as layers
 from estimatorkit.layers.member_layers import MemberDense, ParametricActivation, ScalingLayer
 from estimatorkit.layers.numeric_embeddings import PeriodicEmbedding
 from estimatorkit.ops.array import array, joining
-from estimatorkit.ops.math import elementwise, random, special
+from estimatorkit.ops.math import elementwise, linalg, random, special
 from estimatorkit.ops.variables.initializers import RandomNormal, Zeros
+from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 from estimatorkit.premade.folds import repeated
 from estimatorkit.premade.tabular_inputs import TableInputs
 
@@ -73,9 +73,9 @@ def network_logits(
     """
     own: dict[str, Any] = {"shared": False, "parametrization": "ntk", "members_first": True}
     members = settings.members
-    net = _embedded(inputs, settings)
+    net = joined = _embedded(inputs, settings)
     if settings.folds > 1:
-        net = repeated(array.transpose(net, [1, 0, 2]), members // settings.folds, axis=0)
+        net = repeated(net, members // settings.folds, axis=0)
     alike = members if settings.folds == 1 else None
     net = ScalingLayer(alike, members_first=True, name="scaling")(net)
     for number, width in enumerate(settings.hidden_units):
@@ -89,16 +89,34 @@ def network_logits(
     deep = MemberDense(
         units, members, kernel_initializer=first, bias_initializer="zeros", name="logits", **own
     )(net)
-    plain = joining.concat([inputs.scaled, inputs.others], -1)
-    # Zero at first. Its numbers are not clipped: only it can follow them beyond the usual.
-    given: dict[str, Any] = {"use_bias": False, "kernel_initializer": Zeros(), "name": "linear"}
-    if settings.folds == 1:
-        linear = array.expand_dims(layers.dense(plain, units, **given), 1)
-    else:
-        linear = MemberDense(units, settings.folds, shared=False, **given)(plain)
-        linear = repeated(linear, members // settings.folds, axis=1)
-    logits: Tensor = array.transpose(deep, [1, 0, 2]) + linear
+    linear = _linear(inputs, joined, units, settings.folds)
+    if settings.folds > 1:
+        linear = repeated(linear, members // settings.folds, axis=0)
+    logits: Tensor = array.transpose(deep + linear, [1, 0, 2])
     return logits
+
+
+def _linear(inputs: TableInputs, joined: Tensor, units: int, folds: int) -> Tensor:
+    """The linear model's logits, `(folds, batch, units)`: zero at first.
+
+    Its numbers are not clipped: only it can follow them beyond the usual.
+
+    Args:
+        joined: the network's inputs, which end with `inputs.others`. To join these with numbers
+            again took as long as a hidden layer.
+    """
+    widths: list[Any] = [each.shape[-1] for each in (inputs.scaled, inputs.others, joined)]
+    numbers, others, width = widths
+    of_each_fold = [] if folds == 1 else [folds]
+    with variable_scope("linear"):
+        shape = [*of_each_fold, numbers + others, units]
+        kernel = get_variable("kernel", shape, initializer=Zeros()).value()
+    unused = np.zeros([*of_each_fold, width - others, units], np.float32)
+    of_joined = joining.concat([unused, kernel[..., numbers:, :]], -2)
+    logits = linalg.matmul(joined, of_joined)
+    if numbers:
+        logits = logits + linalg.matmul(inputs.scaled, kernel[..., :numbers, :])
+    return logits if folds > 1 else array.expand_dims(logits, 0)
 
 
 def dropped(net: Tensor, members: int, rate: Any) -> Tensor:
@@ -122,5 +140,5 @@ def dropped(net: Tensor, members: int, rate: Any) -> Tensor:
 def _embedded(inputs: TableInputs, settings: NetworkSettings) -> Tensor:
     if not inputs.clipped.shape[-1]:
         return inputs.others
-    embedding = PeriodicEmbedding(sigma=settings.sigma, name="embedding")
+    embedding = PeriodicEmbedding(sigma=settings.sigma, members_first=True, name="embedding")
     return joining.concat([embedding(inputs.clipped), inputs.others], -1)

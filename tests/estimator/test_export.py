@@ -21,7 +21,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.core import errors
 from estimatorkit.estimator import export as exports
-from estimatorkit.estimator.serving import exporting
+from estimatorkit.estimator.serving import exporting, predictor as predictor_module
 from estimatorkit.estimator.serving.exporting import (
     experimental_export_all_saved_models,
     export_saved_model,
@@ -90,6 +90,28 @@ def test_batch_sizes_share_few_compilations(folder: Path) -> None:
         assert all(isinstance(each, jax.Array) for each in state.values.values())  # not copied
         counts = state.compilations
         assert sum(counts.values()) == 6  # batches of 1, 2, 4, 8, 16 and 32
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [8, 9, 21, 24])
+def test_many_rows_are_predicted_in_blocks_of_one_size(
+    rows: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(predictor_module, "BLOCK", 8)
+    given = batch(0, rows)
+    with load_predictor(folder) as predictor:
+        found = predictor(given, "predict")
+        state = predictor._sessions[predictor.signature().graph].state
+        assert sum(state.compilations.values()) == 1
+        for row in range(rows):
+            alone = predictor({key: each[row : row + 1] for key, each in given.items()}, "predict")
+            for key, values in alone.items():
+                if values.dtype.kind == "f":
+                    np.testing.assert_allclose(found[key][row], values[0], rtol=1e-5, atol=1e-6)
+                else:
+                    np.testing.assert_array_equal(found[key][row], values[0])
+        assert {len(each) for each in found.values()} == {rows}
 
 
 @pytest.mark.slow

@@ -170,6 +170,7 @@ def test_members_first_is_another_order_of_axes_only(shared: bool) -> None:
     for first in (False, True):
         parts = [
             layers.ScalingLayer(members=2, members_first=first),
+            layers.PeriodicEmbedding(3, 8, sigma=0.5, members_first=first),
             layers.MemberDense(40, 2, shared, parametrization="ntk", members_first=first),
             layers.ParametricActivation("mish", members_first=first),
             layers.MemberDense(4, 2, shared, members_first=first),

@@ -13,6 +13,8 @@ import estimatorkit as tf
 from estimatorkit.premade import tabular
 from estimatorkit.premade.member_hook import MemberHook
 from estimatorkit.sklearn import SKEnsembleRegressor
+from estimatorkit.storage.checkpoint import read_checkpoint
+from estimatorkit.storage.retention import CheckpointRotation
 
 ROWS = 400
 
@@ -94,6 +96,33 @@ def test_export_predicts_as_the_ensemble(regressor, tmp_path, caplog):
         served = predictor(features, "predict")["predictions"]
     found = np.array([each["predictions"] for each in regressor.predict(_read((features, labels)))])
     np.testing.assert_allclose(served, found, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_members_without_weight_are_not_computed(regressor, tmp_path):
+    """Their variables are in no exported model, and no other checkpoint is taken for the same."""
+    weights = regressor.get_variable_value("ensemble/weights")
+    weighted = np.eye(len(weights), dtype=np.float32)[1]
+    saved = read_checkpoint(regressor.latest_checkpoint()).tensors
+    config = _config(tmp_path / "other")
+    CheckpointRotation(config.model_dir).save(
+        "model.ckpt-1", saved | {"ensemble/weights": weighted}, {}
+    )
+    trees = tf.estimator.EnsembleRegressor(_columns(), config=config, folds=regressor._folds)
+    spec = {"x": tf.placeholder(tf.float32, [None]), "word": tf.placeholder(tf.string, [None])}
+    receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(spec)
+    path = trees.export_saved_model(str(tmp_path / "export"), receiver)
+    names = {name for name, _ in tf.train.list_variables(path.decode() + "/variables/variables")}
+    assert any(name.startswith("boosted_trees") for name in names)
+    assert not any(name.startswith(("tabular", "linear_member")) for name in names)
+    features, _ = _rows(seed=1)
+    found = np.array([each["predictions"] for each in trees.predict(_read((features, _)))])
+    with tf.estimator.load_predictor(path) as predictor:
+        served = predictor(features, "predict")["predictions"]
+    np.testing.assert_allclose(served, found, atol=1e-5)
+    assert np.count_nonzero(weights) > 1
+    with pytest.raises(ValueError, match="other members of the ensemble have a weight"):
+        trees.evaluate(_read(_rows()), checkpoint_path=regressor.latest_checkpoint())
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import ydf
 
 import estimatorkit as tf
 from estimatorkit.premade import forest_fit
-from estimatorkit.premade.forest import Forest, forest_logits, forest_variables
+from estimatorkit.premade.forest import Forest, _Nodes, forest_logits, forest_variables
 from estimatorkit.premade.forest_fit import Fitted, Growth, fit
 from tests.slides.data import data_dir
 
@@ -19,7 +19,9 @@ LOSSES = {0: "SQUARED_ERROR", 2: "BINOMIAL_LOG_LIKELIHOOD"}
 DEPTH = 5
 
 
-def fitted(rows: Any, labels: Any, inputs: list[int], classes: int) -> tuple[Fitted, Any]:
+def fitted(
+    rows: Any, labels: Any, inputs: list[int], classes: int, depth: int = DEPTH
+) -> tuple[Fitted, Any]:
     """A forest, and YDF's model of it."""
     models = []
     train = ydf.GradientBoostedTreesLearner.train
@@ -30,7 +32,7 @@ def fitted(rows: Any, labels: Any, inputs: list[int], classes: int) -> tuple[Fit
             return models[-1]
 
         patch.setattr(ydf.GradientBoostedTreesLearner, "train", kept)
-        growth = Growth(20, DEPTH, 0.2, 0.0, 0.5, 5, 0.0)
+        growth = Growth(20, depth, 0.2, 0.0, 0.5, 5, 0.0)
         loss = LOSSES.get(classes, "MULTINOMIAL_LOG_LIKELIHOOD")
         found = fit(rows, labels, None, inputs, classes, loss, growth, 1)
     return found, models[0]
@@ -40,7 +42,7 @@ def walked(forest: Forest, rows: Any) -> Any:
     """The logits, by the graph."""
     with tf.Graph().as_default(), tf.Session() as session:
         inputs = forest.inputs.tolist()
-        variables = forest_variables(len(forest.bias), inputs, DEPTH)
+        variables = forest_variables(len(forest.bias), inputs, len(forest.splits))
         logits = forest_logits(variables, tf.constant(rows), inputs)
         session.run(tf.global_variables_initializer())
         for variable, value in zip(variables, forest, strict=True):
@@ -48,8 +50,10 @@ def walked(forest: Forest, rows: Any) -> Any:
         return session.run(logits)
 
 
-def check_against_ydf(rows: Any, labels: Any, tested: Any, inputs: list[int], classes: int) -> None:
-    found, model = fitted(rows, labels, inputs, classes)
+def check_against_ydf(
+    rows: Any, labels: Any, tested: Any, inputs: list[int], classes: int, depth: int = DEPTH
+) -> None:
+    found, model = fitted(rows, labels, inputs, classes, depth)
     columns = [
         forest_fit._as_words(column, count) if count else column
         for column, count in zip(tested.T, inputs, strict=True)
@@ -79,6 +83,19 @@ def test_graph_computes_what_ydf_predicts(inputs: list[int], classes: int) -> No
     edges = np.quantile(truth, np.arange(1, max(classes, 2)) / max(classes, 2))
     labels = np.searchsorted(edges, truth) if classes else truth.astype(np.float32)
     check_against_ydf(rows[:600], labels[:600], rows, inputs, classes)
+
+
+@pytest.mark.parametrize(("depth", "word"), [(25, tf.int32), (26, tf.int64)])
+def test_nodes_have_room_for_deep_trees(depth: int, word: tf.DType) -> None:
+    random = np.random.default_rng(depth)
+    rows = random.normal(size=(900, 5)).astype(np.float32)
+    rows[:, 1] = np.floor(40 * random.random(900))
+    rows[random.random(rows.shape) < 0.2] = np.nan
+    inputs = [0, 40, 0, 0, 0]
+    labels = random.normal(size=900).astype(np.float32)
+    with tf.Graph().as_default():
+        assert _Nodes.of(forest_variables(1, inputs, depth), inputs).packed.dtype == word
+    check_against_ydf(rows[:600], labels[:600], rows, inputs, 0, depth)
 
 
 def test_classes_that_never_come_are_improbable() -> None:

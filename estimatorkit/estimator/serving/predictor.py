@@ -41,6 +41,9 @@ from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGN
 _MOST_EXECUTABLES = 64
 """For shapes that clients choose: each takes about 3 MB."""
 
+BLOCK = 1024
+"""Rows at once; more make caches and `malloc` slower, fewer take longer to call."""
+
 _MOST_REPEATED_BYTES = 1 << 28
 """A request of a few megabytes must not become terabytes."""
 
@@ -168,14 +171,31 @@ class Predictor:
         if self.has_independent_rows(first):
             rows = _batch_size(first, fed)
             fed = _repeated(first, fed, rows)
-        size = _next_size(rows)
-        if size != rows:
-            fed = [np.concatenate([each, np.repeat(each[-1:], size - rows, 0)]) for each in fed]
-        found = self._run(signatures, fed)
-        if size != rows:
-            found = [each[:rows] for each in found]
-        left = map(array_of, found)
+        left = map(array_of, self._in_blocks(signatures, fed, rows))
         return [{key: next(left) for key in each.fetches} for each in signatures]
+
+    def _in_blocks(
+        self, signatures: Sequence[Signature], fed: list[Any], rows: int
+    ) -> list[NDArray[Any]]:
+        """The outputs of rows that do not depend on each other, if there are any.
+
+        Blocks of equal size need one executable for all large batches, and their intermediate
+        values fit into caches: 10,000 rows of an ensemble for tables take two thirds of the time.
+        """
+        size = min(_next_size(rows), BLOCK)
+        if size in (rows, 0):
+            return self._run(signatures, fed)
+        if missing := -rows % size:
+            fed = [np.concatenate([each, np.repeat(each[-1:], missing, 0)]) for each in fed]
+        blocks: list[list[NDArray[Any]]] = []
+        for at in range(0, rows, size):
+            try:
+                blocks.append(self._run(signatures, [each[at : at + size] for each in fed]))
+            except InvalidArgumentError as error:
+                if at:
+                    error.add_note(f"in the rows from {at} on, of which the first is number 0")
+                raise
+        return [np.concatenate(parts)[:rows] for parts in zip(*blocks, strict=True)]
 
     def _run(self, signatures: Sequence[Signature], fed: list[Any]) -> list[NDArray[Any]]:
         try:
@@ -400,14 +420,14 @@ def _repeated(signature: Signature, fed: list[Any], rows: int) -> list[Any]:
     return [np.repeat(each, rows, 0) if len(each) != rows else each for each in fed]
 
 
-def _next_size(rows: int) -> int:
-    """The padded batch size: powers of two up to 1024, then multiples of 1024.
+def _next_size(count: int) -> int:
+    """The padded number of rows or values: powers of two up to 1024, then multiples of 1024.
 
-    Each size is compiled once, in about 100 ms; computing the padding rows takes less.
+    Each size is compiled once, in 100 ms to some seconds; computing the padding takes less.
     """
-    if rows <= 1024:
-        return 1 << (rows - 1).bit_length() if rows else 0
-    return -(-rows // 1024) * 1024
+    if count <= 1024:
+        return 1 << (count - 1).bit_length() if count else 0
+    return -(-count // 1024) * 1024
 
 
 def load_predictor(export_dir: str | bytes | os.PathLike[str]) -> Predictor:
