@@ -37,6 +37,7 @@ from estimatorkit.runtime.lower import (
 from estimatorkit.runtime.plan import Plan, Segment
 from estimatorkit.runtime.resource_store import Access, finished
 from estimatorkit.runtime.state import ProcessState
+from estimatorkit.runtime.steps.columns import as_aligned
 from estimatorkit.runtime.xla import memory_errors
 from estimatorkit.runtime.xla.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.xla.compiler_options import options_for, updates_apart
@@ -196,6 +197,8 @@ class CompiledSegment:
         with self._context():
             kept, donated = state.held.begin(access, state.take, state.raise_if_cancelled)
             try:
+                if is_cpu(self._device):
+                    inputs = [_in_place(each) for each in inputs]
                 given = inputs, kept, donated
                 if state.several_devices:
                     given = jax.device_put(given, self._device)
@@ -350,6 +353,16 @@ class CompiledSegment:
         return jax.jit(segment, donate_argnums=(2,), compiler_options=self._options)
 
 
+def _in_place(value: Any) -> Any:
+    """An input such that XLA runs in the calling thread (see `run_in_calling_thread`).
+
+    It copies large arrays in another thread, and if that has not finished also runs the executable
+    there.
+    """
+    is_large = isinstance(value, np.ndarray) and value.nbytes > _COPIED_AT_ONCE
+    return as_aligned(value) if is_large else value
+
+
 def _wait(array: Any, is_quick: bool) -> float:
     """Blocks until an array is ready; returns the seconds it took.
 
@@ -381,6 +394,9 @@ _SPINS = 500
 
 _QUICK_SECS = 2e-4
 """What took longer will hardly be there within `_SPINS`: other processes can use the time."""
+
+_COPIED_AT_ONCE = 100 << 10
+"""Bytes up to which XLA's CPU client copies arrays in the calling thread."""
 
 
 def large_constants(segment: Segment) -> dict[Tensor, Any]:

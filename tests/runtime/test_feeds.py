@@ -6,13 +6,16 @@ refused, never ignored.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import estimatorkit as tf
+from estimatorkit.runtime.xla import host_tuning
 from tests.ops.calls import called
 from tests.sweep import sweep
 
@@ -224,3 +227,21 @@ def test_unused_constant_can_be_fed() -> None:
     unused, used = tf.constant(3), tf.constant(4)
     with tf.Session() as session:
         assert session.run(used, {unused: 5}) == 4
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.skipif(not host_tuning.enabled(), reason="the environment turns tuning off")
+def test_runs_with_large_feeds_stay_in_the_calling_thread() -> None:
+    threads = []
+
+    def noting_thread(x: Any) -> Any:
+        jax.debug.callback(lambda: threads.append(threading.get_ident()))
+        return x[0]
+
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.jax_function(noting_thread, x)
+    unaligned = np.ones((64 << 20) // 4 + 2, np.float32)[1:]
+    with tf.Session() as session:
+        for _ in range(4):
+            session.run(y, {x: unaligned})
+    assert threads == [threading.get_ident()] * 4

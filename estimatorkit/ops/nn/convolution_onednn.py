@@ -4,7 +4,7 @@ XLA (jaxlib 0.10 to 0.12) makes this call only behind an experimental option tha
 matrix products. The call is internal to XLA and its configuration is not checked, so it is used
 only with the versions of jaxlib it was tested with (`JAXLIBS`); `convolution_cpu` has other rules
 for the rest, and for other processors. XLA cannot serialize a program with this call: the
-compilation cache does not keep it, and portable programs do not contain it.
+compilation cache does not keep it (`do_not_store`), and portable programs do not contain it.
 benchmarks/CONVOLUTIONS.md has the figures.
 """
 
@@ -22,6 +22,9 @@ import jax
 import jax.custom_batching
 import jax.numpy as jnp
 from jax import lax
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
 from jaxlib.version import __version__ as jaxlib_version
 
 from estimatorkit.ops.nn.convolution_pieces import zero_at_run_time
@@ -35,6 +38,7 @@ from estimatorkit.ops.nn.convolution_problem import (
     problem_of,
 )
 from estimatorkit.ops.nn.sliding_windows import window_reach
+from estimatorkit.runtime.xla.compilation_cache import do_not_store
 from estimatorkit.runtime.xla.platforms import is_portable
 
 JAXLIBS = frozenset({"0.10.0", "0.10.1", "0.10.2", "0.11.0", "0.11.1", "0.11.2", "0.12.0"})
@@ -49,9 +53,23 @@ PIECE_EXAMPLES = 8
 the cache. Examples are the channels of that convolution, which oneDNN processes in vectors of 8, or
 16 with AVX-512, where pieces of 16 take 0.5 to 0.8 of the time of 32 with up to 64 channels."""
 
-_TARGET = "__onednn$convolution"
-
 _barrier: Any = lax.optimization_barrier
+
+CONVOLUTION: Any = Primitive("onednn_convolution")
+"""The custom call: `shape` of the result, `configuration` as XLA reads it."""
+
+
+def _lowered(context: Any, x: Any, filters: Any, *, shape: Any, configuration: str) -> Any:
+    do_not_store()
+    call = jax.ffi.ffi_lowering("__onednn$convolution", api_version=2, backend_config=configuration)
+    return call(context, x, filters)
+
+
+CONVOLUTION.def_impl(
+    lambda x, filters, **given: jax.jit(functools.partial(CONVOLUTION.bind, **given))(x, filters)
+)
+CONVOLUTION.def_abstract_eval(lambda x, _, *, shape, **__: ShapedArray(shape, x.dtype))
+mlir.register_lowering(CONVOLUTION, _lowered, platform="cpu")
 
 
 def is_available() -> bool:
@@ -118,12 +136,8 @@ def _call(x: Any, filters: Any, problem: Problem, channels_first: bool = False) 
         )
         sizes, shape, x = (1, *sizes), (out[0], 1, *out[1:]), x[:, None]
         filters = filters[:, None] if channels_first else filters[None]
-    y = jax.ffi.ffi_call(
-        _TARGET,
-        jax.ShapeDtypeStruct(shape, x.dtype),  # type: ignore[no-untyped-call]
-        custom_call_api_version=2,
-        legacy_backend_config=_configuration(window, sizes, channels_first),
-    )(x, filters)
+    configuration = _configuration(window, sizes, channels_first)
+    y = CONVOLUTION.bind(x, filters, shape=shape, configuration=configuration)
     return y.reshape(out)
 
 
@@ -203,24 +217,37 @@ def filter_gradient(x: Any, dy: Any, problem: Problem) -> Any:
     step = _piece(problem)
 
     def of(x: Any, dy: Any) -> Any:
-        # Without barriers XLA fuses the transposition with slices of x, into a scalar loop.
-        x = _barrier(x)[(slice(None), *used)]
+        x = x[(slice(None), *used)]
         *space, width, channels = x.shape[1:]
         x = x.reshape(len(x), *space, width * in_row, channels // in_row)
+        # Without the barrier XLA fuses the transposition with slices of x, into a scalar loop.
         x = _barrier(jnp.swapaxes(x, 0, -1))
         filters = (*dy.shape[1:-1], dy.shape[0], dy.shape[-1])
         return _call(x, dy, Problem(x.shape, filters, window), channels_first=True)
 
-    def summed(x: Any, dy: Any) -> Any:
-        starts = range(0, len(x), step)
-        parts = [of(x[at : at + step], dy[at : at + step]) for at in starts]
-        total = functools.reduce(jnp.add, parts)
-        return jnp.moveaxis(total, 0, problem.rank).reshape(problem.filters)
+    def summed(x: Any, dy: Any, size: int) -> Any:
+        """The sum over pieces of `size` examples, in a loop, or a branch if there is one piece.
+
+        Unlike barriers, these keep XLA from fusing the copies with the producer of x (32 of 143 ms
+        of a residual network's step were such copies, with several layers in each). The body of the
+        loop is compiled once.
+        """
+        zero = zero_at_run_time([dy])
+        shape = jax.eval_shape(of, x[:size], dy[:size])
+        nothing = jnp.zeros(shape.shape, shape.dtype)
+        if len(x) == size:
+            return lax.cond(zero != 0, lambda *_: nothing, of, x, dy)
+
+        def add(at: Any, total: Any) -> Any:
+            pieces = [lax.dynamic_slice_in_dim(each, at * size, size) for each in (x, dy)]
+            return total + of(*pieces)
+
+        return lax.fori_loop(0, len(x) // size + zero, add, nothing)
 
     def call(x: Any, dy: Any) -> Any:
-        # Nor may it be fused with the producer of x, which barriers allow and a branch does not: 32
-        # of 143 ms of a residual network's step were such copies, with several layers in each.
-        never = zero_at_run_time([dy]) != 0
-        return lax.cond(never, lambda *_: jnp.zeros(problem.filters, dy.dtype), summed, x, dy)
+        whole = len(x) // step * step
+        parts = [(x[:whole], dy[:whole], step), (x[whole:], dy[whole:], len(x) - whole)]
+        total = sum(summed(*part) for part in parts if len(part[0]))
+        return jnp.moveaxis(total, 0, problem.rank).reshape(problem.filters)
 
     return _unless_batched(call, lambda x, dy: filter_gradient_of(plain)(x, dy, problem), x, dy)

@@ -22,7 +22,7 @@ import numpy as np
 
 from estimatorkit.runtime.interpreter.cost import convolution_seconds
 from estimatorkit.runtime.interpreter.equations import Aval, Equation, Function
-from estimatorkit.runtime.interpreter.rules import arithmetic, compiled, rule
+from estimatorkit.runtime.interpreter.rules import arithmetic, rule
 
 _FEW_CHANNELS = 32
 """Input channels up to which windows are copied."""
@@ -138,13 +138,10 @@ def _conv_general_dilated(equation: Equation) -> Function:
     return _convolution(equation.inputs, equation.result, layout)
 
 
-@rule("ffi_call")
-def _ffi_call(equation: Equation) -> Function:
+@rule("onednn_convolution")
+def _onednn_convolution(equation: Equation) -> Function:
     """oneDNN's convolutions (`ops.nn.convolution_onednn`), which XLA compiles for 30 ms each."""
-    parameters = equation.params
-    if parameters["target_name"] != "__onednn$convolution":
-        return compiled(equation)
-    written = json.loads(parameters["legacy_backend_config"])["onednn_conv_config"]
+    written = json.loads(equation.params["configuration"])["onednn_conv_config"]
     window, filters = written["window"], written["kernel"]["filter"]
     steps = {key: list(map(int, each)) for key, each in window.items()}
     rank = len(steps["size"])
@@ -162,8 +159,8 @@ def _ffi_call(equation: Equation) -> Function:
     )
     convolve = _convolution(equation.inputs, equation.result, layout)
 
-    def run(x: Any, w: Any) -> list[Any]:
-        return [convolve(x, w)]
+    def run(x: Any, w: Any) -> Any:
+        return convolve(x, w)
 
     run.seconds = convolution_seconds(equation, layout.filter[0])  # type: ignore[attr-defined]
     return run

@@ -47,6 +47,15 @@ def is_aligned(array: NDArray[Any]) -> bool:
     return start % ALIGNMENT == 0 and array.flags.c_contiguous
 
 
+def as_aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy of it, such that XLA on CPU can use its memory."""
+    if is_aligned(array):
+        return array
+    out = aligned_empty(array.shape, array.dtype)
+    out[...] = array
+    return out
+
+
 class _FlatColumn(ABC):
     """Rows with concatenated values: row i from `starts[i]` to `starts[i + 1]`.
 

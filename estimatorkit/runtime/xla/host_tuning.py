@@ -109,8 +109,7 @@ def run_in_calling_thread() -> None:
     step of a network for Iris took 100 to 116 us, and takes 70. The main thread's memory is not in
     heaps of 64 MB either (see `_HEAP`), beyond which glibc maps memory anew for each call: a step
     of a residual network with 100 MB of temporaries had 25,000 page faults, and took 155 ms of all
-    cores; without the compilation cache it has none, and takes 118. No effect once JAX has been
-    used.
+    cores; it has none, and takes 118. No effect once JAX has been used.
     """
     if enabled():
         jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]

@@ -104,6 +104,17 @@ def _plain_loss(x: Any, filters: Any) -> Any:
     return jnp.sum(jnp.sin(plain(x, filters, _WINDOW)))
 
 
+def test_pieces_of_the_batch_are_compiled_once() -> None:
+    size, filter_size, *geometry = _PROBLEMS["same"]
+    size = (64, *size[1:])
+    problem = Problem(size, filter_size, as_window(size, filter_size, *geometry))
+    x = jnp.ones(size)
+    dy = jnp.ones((64, *problem.outputs, filter_size[-1]))
+    traced = jax.make_jaxpr(lambda *arrays: convolution_onednn.filter_gradient(*arrays, problem))
+    assert convolution_onednn._piece(problem) < 64
+    assert str(traced(x, dy)).count("onednn_convolution[") == 1
+
+
 def test_inside_loop() -> None:
     x, filters = _arrays()
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from estimatorkit.ops.nn import convolution_onednn
 from estimatorkit.runtime.xla import compilation_cache
 
-_PROGRAM = """
+_COUNT = """
 import json
 import jax
 
@@ -26,7 +27,9 @@ def count(event, **_):
 
 jax.monitoring.register_event_listener(count)
 import estimatorkit as tf
+"""
 
+_PROGRAM = """
 x = tf.placeholder(tf.float32, [None, 3])
 w = tf.get_variable("w", [3, 2])
 step = tf.train.AdamOptimizer().minimize(tf.reduce_sum(tf.square(tf.matmul(x, w))))
@@ -37,11 +40,23 @@ with tf.Session() as session:
 print(json.dumps(counts))
 """
 
+_CONVOLUTION = """
+import numpy as np
 
-def _run(home: Path, **environment: str) -> dict[str, Any]:
+x = tf.placeholder(tf.float32, [None, None, None, None])
+y = tf.nn.conv2d(x, tf.ones([3, 3, 32, 32]), 1, "SAME")
+z = tf.reduce_sum(tf.square(x))
+with tf.Session() as session:
+    for each in y, z:
+        session.run(each, {x: np.ones([8, 64, 64, 32], np.float32)})
+print(json.dumps(counts))
+"""
+
+
+def _run(home: Path, program: str = _PROGRAM, **environment: str) -> dict[str, Any]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
+        [sys.executable, "-c", _COUNT + program],
         env={**kept, "JAX_PLATFORMS": "cpu", "XDG_CACHE_HOME": str(home), **environment},
         capture_output=True,
         text=True,
@@ -70,6 +85,15 @@ def test_second_start_compiles_nothing(tmp_path: Path) -> None:
 def test_disabled_by_environment(tmp_path: Path) -> None:
     assert _run(tmp_path, ESTIMATORKIT_COMPILATION_CACHE="0") == {"hits": 0, "misses": 0}
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.slow
+def test_programs_of_onednn_are_not_stored(tmp_path: Path) -> None:
+    if not convolution_onednn.is_available():
+        pytest.skip("oneDNN is not used")
+    given = {"JAX_RAISE_PERSISTENT_CACHE_ERRORS": "1"}  # serializing fails
+    assert _run(tmp_path, _CONVOLUTION, **given) == {"hits": 0, "misses": 1}
 
 
 @pytest.fixture
