@@ -16,7 +16,8 @@ import estimatorkit as tf
 from estimatorkit.runtime import executor, interpreted
 from estimatorkit.runtime.xla import compiler_thread
 
-interpreted.START, interpreted.ENOUGH = 0.0, 1e9
+interpreted.START = interpreted.START_OF_FEW = 0.0
+interpreted.ENOUGH = 1e9
 begun, left = threading.Event(), threading.Event()
 ahead = executor.CompiledSegment._compile_ahead
 
@@ -97,3 +98,24 @@ with tf.Session() as session:
     )
     assert done.stdout == "True\n"
     assert (tmp_path / "log").read_text() == "2\n"
+
+
+def test_what_has_a_finalizer_is_finalized_at_the_end() -> None:
+    program = """
+import estimatorkit as tf
+
+class Ends:
+    def __init__(self):
+        self.own = self
+
+    def __del__(self):
+        print("finalized")
+
+made = Ends()
+with tf.Session() as session:
+    session.run(tf.constant(1) + 1)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "finalized\n"
