@@ -111,7 +111,7 @@ class Ends:
     def __del__(self):
         print("finalized")
 
-made = Ends()
+Ends()
 with tf.Session() as session:
     session.run(tf.constant(1) + 1)
 """
