@@ -78,9 +78,10 @@ _MANY_CLASSES = 8
 _MANY_CLASSES_GROWTH = _GROWTH | {"n_trees": 100, "learning_rate": 0.1}
 """Each step grows a tree of each class."""
 
-_NETWORKS_OF_FOLD = 2
-_EPOCHS_IN_FOLDS = 32
-"""On tables of 750 to 1,700 rows, 64 were no better, as the mean of ten networks varies less."""
+_EPOCHS_IN_FOLDS = 64
+"""128 were no better. A network for each fold, trained so long, is
+as good as two with half of the epochs, and better from 3,500 rows on (wine .525 instead of .508,
+phoneme .962 instead of .957), and predicts in half of the time."""
 
 _BATCH = 4096
 """Rows at once. Evaluations of one size of batches compile in 1.9 s, those of two in 2.6 s."""
@@ -443,7 +444,7 @@ def _makers(
 
 
 def _network(folds: int, classes: int) -> dict[str, Any]:
-    own = {"members": _NETWORKS_OF_FOLD * folds} if folds > 1 else {}
+    own = {"members": folds} if folds > 1 else {}
     return own | (tabular.OF_CLASSES if classes else {})
 
 
