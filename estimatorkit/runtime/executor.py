@@ -37,8 +37,8 @@ from estimatorkit.runtime.lower import (
 from estimatorkit.runtime.plan import Plan, Segment
 from estimatorkit.runtime.resource_store import Access, finished
 from estimatorkit.runtime.state import ProcessState
-from estimatorkit.runtime.steps.columns import as_aligned
 from estimatorkit.runtime.xla import memory_errors
+from estimatorkit.runtime.xla.aligned_arrays import as_aligned
 from estimatorkit.runtime.xla.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.xla.compiler_options import options_for, updates_apart
 from estimatorkit.runtime.xla.faults import Sites

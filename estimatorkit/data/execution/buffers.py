@@ -18,13 +18,13 @@ from estimatorkit.runtime.steps.columns import (
     Columns,
     RaggedColumn,
     SparseColumn,
-    aligned_empty,
     as_plain,
     as_ragged,
     join,
     stack,
     take_rows,
 )
+from estimatorkit.runtime.xla.aligned_arrays import aligned_empty
 
 
 def gather(columns: Columns, rows: NDArray[np.int64]) -> Columns:

@@ -38,7 +38,6 @@ from estimatorkit.ops.control.collectives import AXIS
 from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
 from estimatorkit.runtime.plan import Segment, make_plan
 from estimatorkit.runtime.resource_store import Access
-from estimatorkit.runtime.steps.columns import aligned_empty
 from estimatorkit.runtime.steps.compiled_loop import (
     STEPS_WITHOUT_INPUT,
     CompiledLoop,
@@ -47,6 +46,7 @@ from estimatorkit.runtime.steps.compiled_loop import (
     SingleDevice,
 )
 from estimatorkit.runtime.steps.local_loop import HostPreprocessing
+from estimatorkit.runtime.xla.aligned_arrays import aligned_empty
 from estimatorkit.runtime.xla.faults import Sites
 
 if TYPE_CHECKING:

@@ -33,9 +33,9 @@ from estimatorkit.runtime.lower import (
 from estimatorkit.runtime.plan import Plan, Segment
 from estimatorkit.runtime.resource_store import Access
 from estimatorkit.runtime.state import ProcessState
-from estimatorkit.runtime.steps.columns import is_aligned
 from estimatorkit.runtime.steps.partial_batch import PartialBatches
 from estimatorkit.runtime.xla import memory_errors
+from estimatorkit.runtime.xla.aligned_arrays import is_aligned
 from estimatorkit.runtime.xla.compiler_options import options_for, updates_apart
 from estimatorkit.runtime.xla.faults import Sites, no_fault
 from estimatorkit.runtime.xla.host_tuning import release_freed_memory, use_huge_pages

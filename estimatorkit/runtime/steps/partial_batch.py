@@ -18,8 +18,8 @@ from estimatorkit.runtime.steps.columns import (
     Column,
     RaggedColumn,
     SparseColumn,
-    aligned_empty,
 )
+from estimatorkit.runtime.xla.aligned_arrays import aligned_empty
 
 RowShapes: TypeAlias = tuple[tuple[int, ...], ...]
 """The row shape of every column."""
