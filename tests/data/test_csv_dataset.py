@@ -17,7 +17,7 @@ import fsspec
 import numpy as np
 import psutil
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from estimatorkit.core import dtypes
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
@@ -385,6 +385,7 @@ _LINES = st.lists(st.lists(_CELLS, min_size=1, max_size=4).map(",".join), max_si
 @settings(
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+@example([",-Infinity,"], "\n", False, 3, False, None)
 @given(
     _LINES,
     st.sampled_from(["\n", "\r\n", "\r", "\n\n"]),

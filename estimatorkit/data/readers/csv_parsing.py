@@ -152,7 +152,8 @@ class Parser:
         if defaults and b"nan" in text.lower():
             defaults = {}  # a literal NaN is not missing
         table = _read_table(text, kinds, width, self._layout, list(defaults))
-        if table is None:  # a number is malformed or missing
+        if table is None or (_has_infinite(table, kinds) and b"infinity" in text.lower()):
+            # A number is malformed or missing; TensorFlow reads 'inf', but not 'infinity'.
             table = _read_table(text, dict.fromkeys(kinds, object), width, self._layout, [])
             defaults = {}
         if table is None or len(table) != rows:
@@ -251,6 +252,11 @@ class Parser:
             received=f"{record.problem} (behind {len(record.cells)} cells)",
             hint='a quote within a quoted cell is written twice: ""',
         )
+
+
+def _has_infinite(table: Any, kinds: Mapping[int, Any]) -> bool:
+    numbers = (table[index].to_numpy() for index, kind in kinds.items() if kind is np.float64)
+    return any(np.isinf(each).any() for each in numbers)
 
 
 def wrong_cell(name: str, line: int, layout: CsvLayout, column: CsvColumn, text: bytes) -> str:

@@ -106,7 +106,7 @@ def test_attention_translator_learns_and_decodes() -> None:
         model, data = Translator(), batches(0)
         session.run(tf.global_variables_initializer())
         losses, before = [], 0
-        for step in range(250):
+        for step in range(400):
             source, lengths, given, target = next(data)
             feeds = {model.source: source, model.lengths: lengths}
             feeds |= {model.given: given, model.target: target}
