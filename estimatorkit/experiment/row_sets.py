@@ -89,7 +89,7 @@ def chosen_by(experiment: Experiment) -> str:
 
 
 def trains_on_choice(experiment: Experiment) -> bool:
-    """Whether the rows that select are a fold of an ensemble, and so train it as well."""
+    """Whether the selection rows are a fold of an ensemble, and thus train it, too."""
     folds = getattr(experiment.estimator, "folds", 1)
     if folds == 1 or experiment.selection is None:
         return False

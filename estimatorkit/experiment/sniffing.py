@@ -54,7 +54,7 @@ NOTHING = Given()
 
 
 def source_of(path: Path, given: Given = NOTHING) -> tuple[Any, dict[str, Any], list[str]]:
-    """The settings of a source with which a file can be read, found by looking into it.
+    """Detects the source settings with which a file can be read.
 
     Args:
         path: the file of a table.

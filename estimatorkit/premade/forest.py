@@ -131,9 +131,9 @@ def _with_words(forest: Forest, rows: Tensor, inputs: Sequence[int]) -> Tensor:
 
 
 class _Nodes(NamedTuple):
-    """What a row needs at a node, in two words: gathers are what a walk waits for.
+    """Nodes packed into two words each, since gathers dominate the walk.
 
-    With seven arrays instead, a walk takes 3.5 times as long on a CPU.
+    With seven arrays instead, it takes 3.5 times as long on a CPU.
 
     Attributes:
         packed: from the lowest bit on, the `feature`, whether the split is by category, `missing`,

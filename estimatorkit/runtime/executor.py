@@ -354,7 +354,7 @@ class CompiledSegment:
 
 
 def _in_place(value: Any) -> Any:
-    """An input such that XLA runs in the calling thread (see `run_in_calling_thread`).
+    """Aligns a large input, so that XLA runs in the calling thread (`run_in_calling_thread`).
 
     It copies large arrays in another thread, and if that has not finished also runs the executable
     there.

@@ -56,9 +56,9 @@ a quarter of NumPy's time for a transformer's step, and is not waited for much l
 ran beside it."""
 
 CHEAP_OF_FEW = 0.1
-"""The same where dimensions besides the first are unknown, so that the next shapes will be others,
-and where no variable changes: a translator's greedy decoder takes XLA 1.0 s, and NumPy 0.1 for its
-only run."""
+"""The same for segments that will mostly see other shapes next, as dimensions besides the first are
+unknown, and for segments that change no variable: a translator's greedy decoder takes XLA 1.0 s,
+and NumPy 0.1 for its only run."""
 
 PRODUCTS = 0.02
 """Of the time of compilation: a few runs with longer matrix products and convolutions are left to

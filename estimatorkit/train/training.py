@@ -47,7 +47,7 @@ SIGTERM_CAME = "SIGTERM came"
 _LOOK_SECS = 0.1
 
 LIKE_HOOKED = 1000
-"""How many steps without hooks run by the executable of steps with hooks: each takes half a
+"""The most steps without hooks that run by the executable of steps with hooks: each takes half a
 millisecond longer than in a loop, whose executable takes 1 to 2 s to compile."""
 
 MOST_HOOKED_BYTES = 1 << 20

@@ -214,7 +214,7 @@ class Cursor:
         count: int,
         grows: bool = False,
     ) -> int:
-        """The length to pad columns to: that of earlier ones of the kind if `count` rows fit in.
+        """The padded length of columns: that of earlier ones of the same kind if the rows fit.
 
         Args:
             columns: the columns.

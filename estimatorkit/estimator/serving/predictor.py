@@ -42,7 +42,7 @@ _MOST_EXECUTABLES = 64
 """For shapes that clients choose: each takes about 3 MB."""
 
 BLOCK = 1024
-"""Rows at once; more make caches and `malloc` slower, fewer take longer to call."""
+"""Rows at once: temporaries of more exceed the caches, and fewer have more overhead."""
 
 _MOST_REPEATED_BYTES = 1 << 28
 """A request of a few megabytes must not become terabytes."""
@@ -177,7 +177,12 @@ class Predictor:
     def _in_blocks(
         self, signatures: Sequence[Signature], fed: list[Any], rows: int
     ) -> list[NDArray[Any]]:
-        """The outputs of rows that do not depend on each other, if there are any.
+        """Computes the outputs, of independent rows in blocks of at most `BLOCK`.
+
+        Args:
+            signatures: of the same graph and inputs.
+            fed: the inputs.
+            rows: the number of independent rows; 0: rows depend on each other.
 
         Blocks of equal size need one executable for all large batches, and their intermediate
         values fit into caches: 10,000 rows of an ensemble for tables take two thirds of the time.

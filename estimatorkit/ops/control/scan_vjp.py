@@ -151,8 +151,8 @@ _CHEAP = frozenset(
     {"add", "add_any", "broadcast_in_dim", "convert_element_type", "copy", "expand_dims", "mul"}
     | {"neg", "reshape", "select_n", "slice", "split", "squeeze", "stop_gradient", "sub"}
 )
-"""Primitives whose results the backward loop computes again, which takes no longer than to read
-them: an LSTM cell with dropout keeps 8 arrays for each step instead of 16."""
+"""Primitives that the backward loop recomputes, which takes no longer than reading saved results:
+an LSTM cell with dropout keeps 8 arrays for each step instead of 16."""
 
 
 def _is_kept(primitive: Any, *_: Any, **__: Any) -> bool:

@@ -48,9 +48,9 @@ from estimatorkit.runtime.xla.random_bits import state_in_body
 
 FEW_CALLS = 32
 FEW_ELEMENTS = 1 << 20
-"""Limits of padding calls to the usual number of rows: the calls of one smaller size, and the
-elements of the padded inputs. Beyond them, a size gets an executable of its own, which takes half
-a second to compile."""
+"""Calls of a smaller size are padded to the usual number of rows up to these limits: so many calls,
+and so many elements of the padded inputs. Beyond them, the size gets an executable of its own,
+which takes half a second to compile."""
 
 
 def trace(

@@ -556,7 +556,7 @@ def _loop(first: Any, last: Any, body: Callable[[Any, Any], Any], carried: Any) 
 
 
 def _joined(parts: Sequence[tuple[int, int, Sequence[Any]]]) -> list[Any]:
-    """The values that several calls have written into their rows of the buffers."""
+    """Merges the buffers of consecutive calls, each of which has filled its own rows."""
     (_, _, first), *rest = parts
     if not rest:
         return list(first)

@@ -25,8 +25,8 @@ RowShapes: TypeAlias = tuple[tuple[int, ...], ...]
 """The row shape of every column."""
 
 LONG = 64
-"""Rows of a run and the next: from here on, a call for each run costs less than compiling another
-executable, for both shapes, which for census takes longer than those of the two (2.6 and 2.5 s)."""
+"""The mean rows of two successive runs from which on a call for each run costs less than compiling
+an executable for both shapes, which takes census longer than one for each (2.6 and 2.5 s)."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class PartialBatches:
 
     @property
     def is_in_long_runs(self) -> bool:
-        """Whether each run is to be a call of its own, which all rows decide, not those of a call:
-        the results of steps do not depend on how they are divided into calls."""
+        """Whether each run is a call of its own; the same for all calls of a block, so that results
+        do not depend on how its steps are divided into calls."""
         return len(self.runs) <= 2 or self.runs.max() >= LONG * len(self.runs)
 
 

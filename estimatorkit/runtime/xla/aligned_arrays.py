@@ -1,4 +1,4 @@
-"""Arrays whose memory XLA on CPU uses without a copy."""
+"""Arrays aligned so that XLA on CPU uses their memory without a copy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_aligned(array: NDArray[Any]) -> bool:
 
 
 def as_aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, or a copy of it, such that XLA on CPU can use its memory."""
+    """The array if it is aligned, else an aligned copy."""
     if is_aligned(array):
         return array
     out = aligned_empty(array.shape, array.dtype)

@@ -70,7 +70,7 @@ def use_compilation_cache() -> Path | None:
 
 
 class _Thread(threading.local):
-    """The options of JAX that are valid until the thread has compiled a program."""
+    """JAX's options until the thread's next compilation has finished."""
 
     def __init__(self) -> None:
         self.until_compiled = ExitStack()
@@ -80,7 +80,7 @@ _thread = _Thread()
 
 
 def do_not_store() -> None:
-    """Keeps the program that this thread lowers out of the cache; called by lowering rules.
+    """Excludes the program that this thread is lowering from the cache; for lowering rules.
 
     XLA's serializer, given a custom call that it does not know, asks malloc for as many bytes as an
     uninitialized number says. glibc then takes another arena for the thread, whose steps have their

@@ -292,8 +292,8 @@ class _Evaluation:
                 self._values[variable] = _Piece(stack, 0, iteration, 1)
 
     def _fixed(self, loop: Repetition, invariants: Mapping[int, Any]) -> dict[Place, Any]:
-        """The results that all iterations have in common, computed once before the loop: XLA moves
-        none out of it that are larger than their operands, or behind a barrier."""
+        """Loop invariants, computed once before the loop: XLA hoists none that are larger than
+        their operands, or behind a barrier."""
         found: dict[Place, Any] = {}
         for at, operands in enumerate(loop.operands):
             equation = self._equations[loop.start + at]
