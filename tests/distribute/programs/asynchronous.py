@@ -23,6 +23,7 @@ from estimatorkit.estimator import cluster_roles
 OPTIONS: dict[str, Any] = {
     "model_dir": None,
     "max_steps": 60,
+    "worker_steps": None,  # the global step at which workers end, where not at max_steps
     "secs": 0.02,  # that the input of a step takes; what takes less is read in larger blocks
     "save_steps": 20,  # between checkpoints
     "gates": {},  # by role: numbers of steps before which the input waits for 'open-NUMBER'
@@ -116,13 +117,17 @@ def main(options: dict[str, Any]) -> None:
         stuck_secs=options["stuck_secs"],
     )
 
+    max_steps = options["max_steps"]
+    if task.type == "worker" and options["worker_steps"] is not None:
+        max_steps = options["worker_steps"]
+
     def served() -> Any:
         x = tf.placeholder(tf.float32, [], "x")
         return tf.estimator.export.TensorServingInputReceiver(x, x)
 
     tf.estimator.train_and_evaluate(
         tf.estimator.Estimator(model_fn, config=config),
-        tf.estimator.TrainSpec(data, options["max_steps"]),
+        tf.estimator.TrainSpec(data, max_steps),
         tf.estimator.EvalSpec(
             lambda: tf.data.Dataset.from_tensors(np.float32(0)),
             steps=1,
