@@ -254,7 +254,7 @@ class CompiledLoop:
             ),
             static_argnums=(8,),
             donate_argnums=(5,),
-            compiler_options=options_for(self._step, in_order=devices.in_order),
+            compiler_options=options_for(self._step, in_order=devices.in_order, in_place=True),
         )
         options = options_for(self._step)
         step: tuple[Layout, ...] = ("columns", "same", "kept", "each", "changed")

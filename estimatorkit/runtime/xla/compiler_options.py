@@ -20,6 +20,10 @@ _EMITTERS = "xla_cpu_use_fusion_emitters"
 LARGE_VARIABLE = 1 << 20
 """Variables of more bytes are large (see `options_for`)."""
 
+LARGE_IN_PLACE = 1 << 17
+"""The same where variables are updated in place, which LLVM's emitters do not vectorize: Adam on
+784 x 128 takes 130 us of a step more, MLIR's emitters 0.2 s of the compilation."""
+
 LARGE_BESIDE_LOOPS = 1 << 23
 """The same in segments with loops, which take longer than to write such a variable anew: a
 bidirectional LSTM with a table of 4 MB compiles in 0.6 of the time, and its step takes 34 ms with
@@ -32,7 +36,10 @@ ResNet's (13) in 0.7, but a U-Net's (10) in 1.3 and a translator's (5) in 1.6 ti
 
 
 def options_for(
-    segment: Segment, in_order: bool | None = None, few_runs: bool = False
+    segment: Segment,
+    in_order: bool | None = None,
+    few_runs: bool = False,
+    in_place: bool = False,
 ) -> dict[str, bool | int | str] | None:
     """XLA compile options for a segment's executable; None on accelerators.
 
@@ -57,6 +64,7 @@ def options_for(
         in_order: whether operations run in order; by default if the segment holds functions, such
             as bodies of loops, and no convolution, whose pieces should run in parallel.
         few_runs: whether the executable runs a few times only.
+        in_place: whether updated variables keep their buffers, as in a loop over steps.
     """
     if jax.default_backend() != "cpu":
         return None
@@ -68,7 +76,7 @@ def options_for(
         options["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
     # XLA refuses unknown options: these are jaxlib 0.10's.
     if jax.version.__version_info__[:2] == (0, 10) and (
-        few_runs or _updates_only_small_variables(segment, has_loops)
+        few_runs or _updates_only_small_variables(segment, has_loops, in_place)
     ):
         options[_EMITTERS] = False
     return options
@@ -90,7 +98,7 @@ def _has_small_loops(segment: Segment) -> bool:
     )
 
 
-def _updates_only_small_variables(segment: Segment, has_loops: bool) -> bool:
+def _updates_only_small_variables(segment: Segment, has_loops: bool, in_place: bool) -> bool:
     """Whether it updates variables, all of them small, and not too many of the same shapes; if it
     has loops, it need not update any."""
     operation = segment.ops[0].graph.get_operation_by_name
@@ -98,7 +106,9 @@ def _updates_only_small_variables(segment: Segment, has_loops: bool) -> bool:
     if not variables:
         return has_loops
     kinds = {(str(each["shape"]), each["dtype"]) for each in variables}
-    large = LARGE_BESIDE_LOOPS if has_loops else LARGE_VARIABLE
+    large = LARGE_IN_PLACE if in_place else LARGE_VARIABLE
+    if has_loops:
+        large = LARGE_BESIDE_LOOPS
     return len(variables) < MANY * len(kinds) and max(map(_bytes_of, variables)) <= large
 
 

@@ -13,6 +13,7 @@ import estimatorkit as tf
 from estimatorkit.runtime.plan import Segment, make_plan
 from estimatorkit.runtime.xla.compiler_options import (
     LARGE_BESIDE_LOOPS,
+    LARGE_IN_PLACE,
     LARGE_VARIABLE,
     MANY,
     options_for,
@@ -52,6 +53,17 @@ def test_emitters(shapes: Sequence[tuple[int, ...]], expected: dict[str, bool]) 
     with tf.Session() as session:
         (segment,) = session.plan(step).segments
     assert options_for(segment) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [(LARGE_IN_PLACE // 4, LLVM), (LARGE_IN_PLACE, MLIR)]
+)
+def test_emitters_of_updates_in_place(size: int, expected: dict[str, bool]) -> None:
+    step = tf.get_variable("v", [size]).assign_add(tf.ones([size]))
+    with tf.Session() as session:
+        (segment,) = session.plan(step.op).segments
+    assert options_for(segment, in_place=True) == expected
+    assert options_for(segment) == LLVM
 
 
 def test_segments_that_update_nothing_stay_with_mlir() -> None:
