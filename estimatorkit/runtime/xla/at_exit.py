@@ -28,6 +28,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
+from itertools import compress
 from threading import get_ident
 from typing import Any, ParamSpec, TypeVar
 
@@ -190,14 +191,15 @@ def _leave_garbage() -> None:
     It would go through all objects three times, and free the cycles of JAX's modules: 0.2 of the
     0.9 CPU seconds of a linear regression's program, 0.4 of the 1.6 of Iris by an estimator.
     """
-    objects = gc.get_objects()
-    kinds = {kind for kind in set(map(type, objects)) if hasattr(kind, "__del__")}
-    if any(kind.__module__ not in ("_io", "builtins", "jaxlib._jax") for kind in kinds):
+    objects = gc.get_objects()  # 200,000 of the package and JAX alone: no Python for each
+    kinds = list(map(type, objects))
+    finalized = {kind for kind in set(kinds) if hasattr(kind, "__del__")}
+    if any(kind.__module__ not in ("_io", "builtins", "jaxlib._jax") for kind in finalized):
         return
-    for each in objects:
-        if isinstance(each, _BUFFERED):  # its destructor would write what it holds
-            with suppress(OSError, ValueError):
-                each.flush()
+    buffered = {kind for kind in finalized if issubclass(kind, _BUFFERED)}
+    for each in compress(objects, map(buffered.__contains__, kinds)):
+        with suppress(OSError, ValueError):  # its destructor would write what it holds
+            each.flush()
     gc.freeze()
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
@@ -41,6 +41,9 @@ LEAST_PIECES = 4
 
 _SHAPES = frozenset({"reshape", "squeeze", "expand_dims", "broadcast_in_dim"})
 """Primitives that may change the shape alone."""
+
+Factor: TypeAlias = Own | Carried | Stacked
+"""A varying operand."""
 
 _JOINS = frozenset({"concatenate", "stack"})
 
@@ -225,7 +228,6 @@ class _Evaluation:
         stacked = list(dict.fromkeys(each for each in operands if isinstance(each, Stacked)))
         last = [place for place, found in loop.outside.items() if [*found] == [loop.repeats - 1]]
         listed = [place for place in loop.outside if place not in loop.sums and place not in last]
-        sums = list(loop.sums)
         invariants = {
             id(each.atom): self._read(each.atom) for each in operands if isinstance(each, Invariant)
         }
@@ -240,13 +242,18 @@ class _Evaluation:
             return jax.numpy.zeros(aval(place).shape, aval(place).dtype)
 
         fixed = self._fixed(loop, invariants)
+        products = self._products(loop, fixed)
+        sums = [place for place in loop.sums if place not in products]
+        factors = dict.fromkeys(
+            each for own in products.values() for each in own if not isinstance(each, Stacked)
+        )
 
         def body(before: Any, inputs: Any) -> Any:
             given = dict(zip(carried, before[0], strict=True))
             rows = dict(zip(stacked, inputs[0], strict=True))
             results = dict(fixed)
             for at in range(loop.period):
-                if Place(at, 0) in fixed:
+                if Place(at, 0) in fixed or Place(at, 0) in products:
                     continue
                 equation = self._equations[loop.start + at]
                 values = []
@@ -271,7 +278,11 @@ class _Evaluation:
                 [lax.add(old, results[each]) for each, old in zip(sums, before[1], strict=True)],
                 [strong(results[each], each) for each in last],
             )
-            return after, [strong(results[each], each) for each in listed]
+            kept = [
+                results[each.place] if isinstance(each, Own) else given[each][0]
+                for each in factors
+            ]
+            return after, ([strong(results[each], each) for each in listed], kept)
 
         start = (
             [
@@ -282,7 +293,12 @@ class _Evaluation:
             [zeros(each) for each in last],
         )
         inputs = [self._stack(each.atoms) for each in stacked], loop.positions
-        (_, totals, finals), stacks = lax.scan(body, start, inputs, loop.repeats)
+        (_, totals, finals), (stacks, kept) = lax.scan(body, start, inputs, loop.repeats)
+        rows = dict(zip((*stacked, *factors), (*inputs[0], *kept), strict=True))
+        for place, own in products.items():
+            equation = self._equations[loop.start + place.at]
+            total = _product_of_rows(equation, *(rows[each] for each in own))
+            self._values.update(dict.fromkeys(loop.outside[place].values(), total))
         for place, total in zip(sums, totals, strict=True):
             self._values.update(dict.fromkeys(loop.outside[place].values(), total))
         for place, final in zip(last, finals, strict=True):
@@ -290,6 +306,29 @@ class _Evaluation:
         for place, stack in zip(listed, stacks, strict=True):
             for iteration, variable in loop.outside[place].items():
                 self._values[variable] = _Piece(stack, 0, iteration, 1)
+
+    def _products(
+        self, loop: Repetition, fixed: Mapping[Place, Any]
+    ) -> dict[Place, tuple[Factor, Factor]]:
+        """Matrix products of which the sum is used only, such as gradients of weights: one product
+        of the factors of all iterations replaces as many, and additions of arrays as large."""
+        inside = {each.place for own in loop.operands for each in own if hasattr(each, "place")}
+        found: dict[Place, tuple[Factor, Factor]] = {}
+        for place in loop.sums - inside:
+            equation = self._equations[loop.start + place.at]
+            left_right = tuple(
+                each
+                for each in loop.operands[place.at]
+                if isinstance(each, Stacked | Carried)
+                or (isinstance(each, Own) and each.place not in fixed)
+            )
+            if (
+                equation.primitive.name == "dot_general"
+                and equation.params["dimension_numbers"][1] == ((), ())
+                and len(left_right) == 2
+            ):
+                found[place] = left_right
+        return found
 
     def _fixed(self, loop: Repetition, invariants: Mapping[int, Any]) -> dict[Place, Any]:
         """Loop invariants, computed once before the loop: XLA hoists none that are larger than
@@ -410,6 +449,14 @@ def bind_equation(equation: Equation, operands: Any) -> list[Any]:
     with equation.ctx.manager:
         results = equation.primitive.bind(*operands, **parameters)
     return list(results) if equation.primitive.multiple_results else [results]
+
+
+def _product_of_rows(equation: Equation, left: Any, right: Any) -> Any:
+    """The sum of an equation's matrix products, of factors stacked along a new first axis."""
+    contracted, batch = equation.params["dimension_numbers"]
+    dimensions = tuple((0, *(axis + 1 for axis in axes)) for axes in contracted)
+    parameters = {**equation.params, "dimension_numbers": (dimensions, batch)}
+    return equation.primitive.bind(left, right, **parameters)
 
 
 def _at_positions(equation: Equation, operands: list[Any], start: Any) -> Any:
