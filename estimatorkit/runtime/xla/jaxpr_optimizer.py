@@ -310,8 +310,9 @@ class _Evaluation:
     def _products(
         self, loop: Repetition, fixed: Mapping[Place, Any]
     ) -> dict[Place, tuple[Factor, Factor]]:
-        """Matrix products of which the sum is used only, such as gradients of weights: one product
-        of the factors of all iterations replaces as many, and additions of arrays as large."""
+        """Matrix products of which the sum is used only, such as gradients of weights, and their
+        factors: one product of the factors of all iterations replaces as many, and additions of
+        arrays as large. Factors that are larger than that are not kept."""
         inside = {each.place for own in loop.operands for each in own if hasattr(each, "place")}
         found: dict[Place, tuple[Factor, Factor]] = {}
         for place in loop.sums - inside:
@@ -326,6 +327,7 @@ class _Evaluation:
                 equation.primitive.name == "dot_general"
                 and equation.params["dimension_numbers"][1] == ((), ())
                 and len(left_right) == 2
+                and sum(map(_size, equation.invars)) <= 2 * _size(equation.outvars[0])
             ):
                 found[place] = left_right
         return found
