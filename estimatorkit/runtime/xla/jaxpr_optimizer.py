@@ -279,8 +279,7 @@ class _Evaluation:
                 [strong(results[each], each) for each in last],
             )
             kept = [
-                results[each.place] if isinstance(each, Own) else given[each][0]
-                for each in factors
+                results[each.place] if isinstance(each, Own) else given[each][0] for each in factors
             ]
             return after, ([strong(results[each], each) for each in listed], kept)
 
@@ -313,7 +312,9 @@ class _Evaluation:
         """Matrix products of which the sum is used only, such as gradients of weights, and their
         factors: one product of the factors of all iterations replaces as many, and additions of
         arrays as large. Factors that are larger than that are not kept."""
-        inside = {each.place for own in loop.operands for each in own if hasattr(each, "place")}
+        inside = {
+            each.place for own in loop.operands for each in own if isinstance(each, Own | Carried)
+        }
         found: dict[Place, tuple[Factor, Factor]] = {}
         for place in loop.sums - inside:
             equation = self._equations[loop.start + place.at]

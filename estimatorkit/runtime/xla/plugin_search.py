@@ -50,7 +50,7 @@ def _only_plugins() -> Iterator[None]:
     from importlib import metadata
 
     every = metadata.distributions
-    metadata.distributions = plugins
+    metadata.distributions = plugins  # type: ignore[assignment]
     try:
         yield
     finally:

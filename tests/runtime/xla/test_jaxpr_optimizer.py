@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import jax
@@ -104,6 +105,22 @@ def test_loop_with_summed_results() -> None:
         if equation.primitive.name == "scan"
     ]
     assert all(variable.aval.shape[:1] != (9,) for variable in scan.outvars)  # nothing is kept
+
+
+@pytest.mark.parametrize(("rows", "kept"), [(2, True), (40, False)])
+def test_summed_products_are_one_product(rows: int, kept: bool) -> None:
+    """If the factors of all iterations, which are kept for it, are not much larger."""
+
+    def gradient(w: Any, x: Any) -> Any:
+        state, products = x[0], []
+        for row in x:
+            before, state = state, jnp.tanh(state @ w + row) * 0.5
+            products.append(lax.dot_general(before, state, (((0,), (0,)), ((), ()))))
+        return reduce(lax.add, products)
+
+    arguments = some(6, 6), some(9, rows, 6)
+    found = checked(gradient, *arguments)
+    assert (found["scan"], found["dot_general"]) == (1, int(kept))
 
 
 def test_large_weights_are_not_stacked() -> None:

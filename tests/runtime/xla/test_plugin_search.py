@@ -1,0 +1,42 @@
+"""JAX's import reads no package's metadata but that of ROCm's plugins, which it finds as before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from estimatorkit.runtime.xla.plugin_search import plugins
+
+PROGRAM = """
+import sys
+from importlib import metadata
+
+def distributions(**context):
+    asked.append(sys._getframe(1).f_globals["__name__"])
+    return iter(())
+
+asked, metadata.distributions = [], distributions
+import estimatorkit, jax
+assert metadata.distributions is distributions
+print([name for name in asked if name.startswith("jax")])
+"""
+
+
+def test_import_reads_no_metadata() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
+
+
+def test_plugins_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("jax_rocm7_plugin", "jax_rocm60_plugin", "other"):
+        folder = tmp_path / f"{name}-0.1.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\n")
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path)])
+    names = sorted(found.metadata["Name"] for found in plugins())
+    assert names == ["jax-rocm60-plugin", "jax-rocm7-plugin"]
