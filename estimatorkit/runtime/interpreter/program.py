@@ -2,8 +2,8 @@
 
 A `Template` is a jaxpr with the functions that it calls inlined, without equations that nothing
 needs, and with those of constants computed. Its `Program` for the numbers of a run has a function
-for each equation; equations without sizes share theirs among programs. Large arrays are released
-after their last use.
+for each equation; equations without sizes share theirs among programs. Small results that are the
+same in all runs are computed once. Large arrays are released after their last use.
 """
 
 from __future__ import annotations
@@ -69,26 +69,35 @@ class Program:
         self._slots = template.slots
         self._arguments = template.arguments
         self._results = template.results
-        self._steps = [
-            Step(each.function, each.operands, placed.to, placed.more)
-            for each, placed in zip(made, template.placed, strict=True)
-        ]
+        steps: tuple[list[Step], list[Step]] = [], []
+        for each, placed in zip(made, template.placed, strict=True):
+            step = Step(each.function, each.operands, placed.to, placed.more)
+            steps[placed.is_fixed].append(step)
+        self._steps, fixed = steps
+        if fixed:
+            self._slots = template.slots.copy()
+            with as_xla():
+                _run(fixed, self._slots)
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Runs the program."""
         slots = self._slots.copy()
         slots[: self._arguments] = arguments
-        for function, operands, to, more in self._steps:
-            slots[to] = function(*operands(slots))
-            if more is not None:
-                several, last = more
-                if several:
-                    for at, result in zip(several, slots[to], strict=True):
-                        slots[at] = result
-                    slots[to] = None
-                for at in last:
-                    slots[at] = None
+        _run(self._steps, slots)
         return [slots[at] for at in self._results]
+
+
+def _run(steps: Sequence[Step], slots: list[Any]) -> None:
+    for function, operands, to, more in steps:
+        slots[to] = function(*operands(slots))
+        if more is not None:
+            several, last = more
+            if several:
+                for at, result in zip(several, slots[to], strict=True):
+                    slots[at] = result
+                slots[to] = None
+            for at in last:
+                slots[at] = None
 
 
 def program_of(closed: ClosedJaxpr) -> Program:
@@ -118,9 +127,11 @@ class Placed:
         free: the operands to which the result may be written.
         unused: see `Equation`.
         is_single: whether the results have the shapes of the source's.
+        is_fixed: whether the results are small, and the same in all runs of a program.
     """
 
     is_single = True
+    is_fixed = False
 
     def __init__(self, source: Any, takes: Sequence[int], gives: Sequence[int], to: int) -> None:
         self.source = source
@@ -188,11 +199,13 @@ class Straight:
         results: the slots of the outputs.
         placed: the equations that run.
         owned: the arguments that they may change.
+        fixed: the slots of results of fixed equations.
     """
 
     def __init__(self, arguments: int) -> None:
         self.slots: list[Any] = [None] * arguments
         self.constants: set[int] = set()
+        self.fixed: set[int] = set()
         self.arguments = arguments
         self.results: Sequence[int] = ()
         self.placed: list[Placed] = []
@@ -220,6 +233,7 @@ class Straight:
             carried: see `Numbers.program`.
         """
         self._remove_unneeded()
+        self._find_fixed()
         self._find_last_uses()
         self._find_updates(carried)
 
@@ -234,8 +248,20 @@ class Straight:
                 found.append(placed)
         self.placed = found[::-1]
 
+    def _find_fixed(self) -> None:
+        for placed in self.placed:
+            placed.is_fixed = (
+                placed.is_single
+                and all(at in self.constants or at in self.fixed for at in placed.takes)
+                and all(is_small(each.aval) for each in placed.source.outvars)
+                and not has_effect(placed.source)
+                and not inner_jaxprs(placed.source)  # a loop may take any number of steps
+            )
+            if placed.is_fixed:
+                self.fixed.update(placed.results)
+
     def _find_last_uses(self) -> None:
-        kept = {*self.results, *self.constants, *range(self.arguments)}
+        kept = {*self.results, *self.constants, *self.fixed, *range(self.arguments)}
         small = {
             at
             for placed in self.placed
@@ -248,7 +274,7 @@ class Straight:
             kept.update(used)
 
     def _find_updates(self, carried: range) -> None:
-        memory = Memory(self.placed, self.results, self.constants, self.arguments)
+        memory = Memory(self.placed, self.results, self.constants | self.fixed, self.arguments)
         if any(placed.source.primitive.name in UPDATES for placed in self.placed):
             self.owned = memory.own(carried)
             for at in memory.updates(self.owned):
