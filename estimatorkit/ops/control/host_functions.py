@@ -68,7 +68,10 @@ class HostFunction:
                 else np.asarray(value, dtype)
                 for at, dtype in self._feeds
             ]
-            results = [np.asarray(finished(value)) for value in self._run(feeds)]
+            results = [
+                value if type(value) is np.ndarray else np.asarray(finished(value))
+                for value in self._run(feeds)
+            ]
             changed = [self._state.values[name] for name in self._changed]
         return changed, [results[at] for at in self._order]
 
