@@ -213,17 +213,21 @@ class GraphFunction:
         """
         found = dict(zip(self.inputs, inputs, strict=True))
         copies: dict[Operation, Operation] = {}
+        names: dict[str, str] = {}
         with graph.as_default(), graph.name_scope(None):
             for op in sorted(ancestors(each.op for each in self.outputs), key=lambda op: op.index):
                 if op.outputs and op.outputs[0] in found:
                     continue
-                specs = [(each.dtype, each.shape) for each in op.outputs]
+                attrs = dict(op.attrs)
+                if "_forward" in attrs:  # an operation's name
+                    attrs["_forward"] = names.get(attrs["_forward"], "")
                 given = [found[each] for each in op.inputs]
+                specs = [(each.dtype, each.shape) for each in op.outputs]
                 before = [copies[each] for each in op.control_inputs if each in copies]
                 with graph.control_dependencies(before):
-                    copy = graph.create_op(op.type, given, specs, dict(op.attrs), op.name)
+                    copy = graph.create_op(op.type, given, specs, attrs, op.name)
                 copy.device, copy.source = op.device, op.source
-                copies[op] = copy
+                copies[op], names[op.name] = copy, copy.name
                 found.update(zip(op.outputs, copy.outputs, strict=True))
         return [found[each] for each in self.outputs]
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.function_graph import FunctionGraph, GraphFunction
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
 from estimatorkit.runtime.resource_store import finished
@@ -109,15 +110,16 @@ def turn_of(
     """
     condition, body = functions
     if body.turn is None:
-        graph = body.graph
-        known = dict(zip(positions[1], body.inputs, strict=True))
-        more = [at for at in dict.fromkeys(positions[0]) if at >= leading and at not in known]
-        own = dict(zip(positions[0], condition.inputs, strict=True))
-        known.update((at, graph.add_input(own[at])) for at in more)
-        given = [body.outputs[at] if at < leading else known[at] for at in positions[0]]
-        outputs = [*body.outputs, *condition.copied_into(graph, given)]
-        arguments = [*body.arguments, *(known[at] for at in more)]
-        count = len(body.arguments)
-        where = (*positions[1][:count], *more, *positions[1][count:])
-        body.turn = GraphFunction(graph, arguments, outputs, None), where
+        graph = FunctionGraph(body.graph.outer)
+        known: dict[int, Tensor] = {}
+        for function, own in zip((body, condition), reversed(positions), strict=True):
+            for at, tensor in zip(own, function.inputs, strict=True):
+                if at not in known:
+                    known[at] = graph.add_input(tensor)
+        arguments = list(known.values())
+        following = body.copied_into(graph, [known[at] for at in positions[1]])
+        where = tuple(known)
+        known.update(enumerate(following[:leading]))
+        holds = condition.copied_into(graph, [known[at] for at in positions[0]])
+        body.turn = GraphFunction(graph, arguments, [*following, *holds], None), where
     return body.turn

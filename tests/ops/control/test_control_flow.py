@@ -266,6 +266,7 @@ def test_growing_loop_runs_body_and_condition_in_one_plan(monkeypatch: pytest.Mo
         [tf.constant([1])],
         shape_invariants=[tf.TensorShape([None])],
     )
+    written = tf.get_default_graph().as_graph_def()
     runs: list[Any] = []
     compute = PlanRunner.compute
 
@@ -280,6 +281,7 @@ def test_growing_loop_runs_body_and_condition_in_one_plan(monkeypatch: pytest.Mo
             found = session.run(grown, {limit: count, step: 2})
             np.testing.assert_array_equal(found, np.arange(1, 2 * count, 2))
             assert len(runs) == 2 + (count - 1)  # the session's, the first condition, the turns
+    assert tf.get_default_graph().as_graph_def() == written
 
 
 def test_condition_of_a_host_loop_follows_each_iteration() -> None:
