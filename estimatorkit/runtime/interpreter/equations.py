@@ -72,7 +72,10 @@ class Numbers:
 def has_sizes(value: Any) -> bool:
     """Whether a parameter or a shape contains sizes, also within its jaxprs."""
     if isinstance(value, (tuple, list)):
-        return any(map(has_sizes, value))
+        for each in value:  # noqa: SIM110 - a generator takes three times as long
+            if type(each) is not int and has_sizes(each):
+                return True
+        return False
     if isinstance(value, (Jaxpr, ClosedJaxpr)):
         jaxpr = getattr(value, "jaxpr", value)
         return any(map(equation_has_sizes, jaxpr.eqns)) or any(
@@ -83,10 +86,10 @@ def has_sizes(value: Any) -> bool:
 
 def equation_has_sizes(source: Any) -> bool:
     """Whether an equation depends on symbolic sizes."""
-    avals = (each.aval for each in (*source.invars, *source.outvars))
-    return any(has_sizes(getattr(each, "shape", ())) for each in avals) or any(
-        map(has_sizes, source.params.values())
-    )
+    for each in (*source.invars, *source.outvars):
+        if has_sizes(getattr(each.aval, "shape", ())):
+            return True
+    return any(map(has_sizes, source.params.values()))
 
 
 class Aval(NamedTuple):

@@ -11,6 +11,7 @@ from estimatorkit.runtime.interpreter.equations import Equation, Function
 from estimatorkit.runtime.interpreter.places import (
     Windows,
     bases,
+    integers,
     inverse,
     of_gather,
     slicing,
@@ -72,12 +73,15 @@ def _only_axis(windows: Windows) -> int | None:
 
 def _taken(windows: Windows, equation: Equation, fill: Any, axis: int) -> Function:
     """Takes along an axis."""
+    whole = integers(windows, equation.inputs[1].dtype)
     find = bases(windows, equation.inputs[1], math.prod(windows.operand[axis + 1 :]))
     lead, rank = len(windows.indices), len(equation.result.shape)
     natural = (*range(axis, axis + lead), *range(axis), *range(axis + lead, rank))
     order = tuple(natural[at] for at in inverse(windows.order))
     same = order == tuple(range(rank))
     mask_shape = (*[1] * axis, *windows.indices, *[1] * (rank - lead - axis))
+    if windows.clamp and same:  # NumPy clamps in a third of the time
+        return lambda x, indices: x.take(whole(indices[..., 0]), axis, mode="clip")
 
     def run(x: Any, indices: Any) -> Any:
         first, inside = find(indices)
@@ -95,6 +99,16 @@ def _one_window(windows: Windows, equation: Equation, fill: Any) -> Function:
     cut = slicing(windows.operand, windows.sizes)
     limits, starts = windows.limits, windows.starts
     wraps = windows.wraps and equation.inputs[1].dtype.itemsize >= 4
+    if fill is None and len(starts) == 1 and not wraps:
+        (axis,), (limit,) = starts, limits
+        size, index = windows.sizes[axis], [slice(each) for each in windows.sizes]
+        before, after = index[:axis], index[axis + 1 :]
+
+        def cut_one(x: Any, indices: Any) -> Any:
+            at = min(max(indices.item(), 0), limit)
+            return x[(*before, slice(at, at + size), *after)].reshape(shape)
+
+        return cut_one
 
     def run(x: Any, indices: Any) -> Any:
         given = indices.astype(np.int32) if wraps else indices

@@ -154,7 +154,7 @@ def bases(windows: Windows, indices: Aval, unit: int = 1) -> Callable[[Any], tup
     if not limits:
         every = np.broadcast_to(np.asarray(own, np.int64), windows.indices)
         return lambda _: (every, None)
-    whole = _integers(windows, indices.dtype)
+    whole = integers(windows, indices.dtype)
     if len(limits) == 1:
         ((limit,), (stride,)) = limits, strides
         if windows.clamp:
@@ -186,7 +186,7 @@ def bases(windows: Windows, indices: Aval, unit: int = 1) -> Callable[[Any], tup
     return general
 
 
-def _integers(windows: Windows, dtype: Any) -> Callable[[Any], Any]:
+def integers(windows: Windows, dtype: Any) -> Callable[[Any], Any]:
     """The function that makes int64 of indices; as in XLA, those of more bits may wrap."""
     if windows.clamp and dtype == np.uint64:
         return lambda given: np.minimum(given, np.uint64(_INT64.max)).astype(np.int64)
@@ -221,4 +221,13 @@ def inverse(order: Sequence[int]) -> tuple[int, ...]:
     return tuple(np.argsort(order).tolist())
 
 
-__all__ = ["Windows", "bases", "inverse", "of_gather", "of_scatter", "slicing", "within"]
+__all__ = [
+    "Windows",
+    "bases",
+    "integers",
+    "inverse",
+    "of_gather",
+    "of_scatter",
+    "slicing",
+    "within",
+]

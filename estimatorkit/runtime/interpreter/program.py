@@ -2,8 +2,9 @@
 
 A `Template` is a jaxpr with the functions that it calls inlined, without equations that nothing
 needs, and with those of constants computed. Its `Program` for the numbers of a run has a function
-for each equation; equations without sizes share theirs among programs. Large arrays are released
-after their last use.
+for each equation; equations without sizes share theirs among programs. Small results that are the
+same in all runs are computed once. Large arrays are released after their last use. What runs often
+becomes Python code (`generated`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from estimatorkit.runtime.interpreter.equations import (
     inner_jaxprs,
 )
 from estimatorkit.runtime.interpreter.floats import as_xla
+from estimatorkit.runtime.interpreter.generated import OFTEN, Code, Line
 from estimatorkit.runtime.interpreter.ownership import Memory
 from estimatorkit.runtime.interpreter.rules import function_of, words_of
 from estimatorkit.runtime.xla.collected_faults import has
@@ -69,26 +71,45 @@ class Program:
         self._slots = template.slots
         self._arguments = template.arguments
         self._results = template.results
-        self._steps = [
-            Step(each.function, each.operands, placed.to, placed.more)
-            for each, placed in zip(made, template.placed, strict=True)
-        ]
+        self._template = template
+        self._generated: Callable[..., list[Any]] | None = None
+        steps: tuple[list[Step], list[Step]] = [], []
+        for each, placed in zip(made, template.placed, strict=True):
+            step = Step(each.function, each.operands, placed.to, placed.more)
+            steps[placed.is_fixed].append(step)
+        self._steps, fixed = steps
+        self._takes = [each.takes for each in made]
+        if fixed:
+            self._slots = template.slots.copy()
+            with as_xla():
+                _run(fixed, self._slots)
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Runs the program."""
+        if self._generated is not None:
+            return self._generated(*arguments)
+        self._template.runs += 1
+        if self._template.runs > OFTEN:
+            code = self._template.code(self._takes)
+            functions = [each.function for each in self._steps]
+            self._generated = code.function(functions, self._slots)
         slots = self._slots.copy()
         slots[: self._arguments] = arguments
-        for function, operands, to, more in self._steps:
-            slots[to] = function(*operands(slots))
-            if more is not None:
-                several, last = more
-                if several:
-                    for at, result in zip(several, slots[to], strict=True):
-                        slots[at] = result
-                    slots[to] = None
-                for at in last:
-                    slots[at] = None
+        _run(self._steps, slots)
         return [slots[at] for at in self._results]
+
+
+def _run(steps: Sequence[Step], slots: list[Any]) -> None:
+    for function, operands, to, more in steps:
+        slots[to] = function(*operands(slots))
+        if more is not None:
+            several, last = more
+            if several:
+                for at, result in zip(several, slots[to], strict=True):
+                    slots[at] = result
+                slots[to] = None
+            for at in last:
+                slots[at] = None
 
 
 def program_of(closed: ClosedJaxpr) -> Program:
@@ -101,6 +122,7 @@ class _Made(NamedTuple):
 
     equation: Equation
     function: Function
+    takes: tuple[int, ...]
     operands: Callable[[list[Any]], Sequence[Any]]
     seconds: float
 
@@ -118,13 +140,15 @@ class Placed:
         free: the operands to which the result may be written.
         unused: see `Equation`.
         is_single: whether the results have the shapes of the source's.
+        is_fixed: whether the results are small, and the same in all runs of a program.
     """
 
     is_single = True
+    is_fixed = False
 
     def __init__(self, source: Any, takes: Sequence[int], gives: Sequence[int], to: int) -> None:
         self.source = source
-        self.takes = takes
+        self.takes = tuple(takes)
         self.operands = _getter(takes)
         self.results = tuple(gives)
         self.several: Sequence[int] = self.results if source.primitive.multiple_results else ()
@@ -149,23 +173,25 @@ class Placed:
         if self.overwrites:
             function = getattr(function, "overwriting", function)
         seconds = getattr(function, "seconds", None)
+        takes = self._takes(equation, function)
         made = _Made(
             equation,
             function,
-            self._operands(equation, function),
+            takes,
+            self.operands if takes == self.takes else _getter(takes),
             seconds_of(equation) if seconds is None else seconds,
         )
         if not self.has_sizes:
             self._made = made
         return made
 
-    def _operands(self, equation: Equation, function: Function) -> Any:
-        """Gets the operands, followed by the output array if the result is written in place."""
+    def _takes(self, equation: Equation, function: Function) -> tuple[int, ...]:
+        """The operands, followed by the output array if the result is written in place."""
         if isinstance(function, np.ufunc) and equation.result.shape:
             for at in self.free:
                 if equation.inputs[at] == equation.result:  # no memory is faster than any
-                    return _getter([*self.takes, self.takes[at]])
-        return self.operands
+                    return *self.takes, self.takes[at]
+        return self.takes
 
     def _computed(self, numbers: Numbers) -> tuple[Equation, Function]:
         equation = equation_at(self.source, numbers)._replace(unused=self.unused)
@@ -188,19 +214,36 @@ class Straight:
         results: the slots of the outputs.
         placed: the equations that run.
         owned: the arguments that they may change.
+        fixed: the slots of results of fixed equations.
+        runs: of its programs, until they are generated.
     """
 
     def __init__(self, arguments: int) -> None:
         self.slots: list[Any] = [None] * arguments
         self.constants: set[int] = set()
+        self.fixed: set[int] = set()
         self.arguments = arguments
         self.results: Sequence[int] = ()
         self.placed: list[Placed] = []
         self.owned: Sequence[int] = ()
+        self.runs = 0
+        self._codes: dict[tuple[Line, ...], Code] = {}
 
     def at(self, numbers: Numbers) -> Program:
         """The program for the numbers of a run."""
         return Program(self, [placed.at(numbers) for placed in self.placed])
+
+    def code(self, takes: Sequence[Sequence[int]]) -> Code:
+        """The code of its programs whose equations take these slots."""
+        lines = tuple(
+            Line(given, placed.to, placed.several, placed.last)
+            for given, placed in zip(takes, self.placed, strict=True)
+            if not placed.is_fixed
+        )
+        found = self._codes.get(lines)
+        if found is None:
+            found = self._codes[lines] = Code(self.arguments, lines, self.results)
+        return found
 
     def slot(self, value: Any = None) -> int:
         """A new slot."""
@@ -220,6 +263,7 @@ class Straight:
             carried: see `Numbers.program`.
         """
         self._remove_unneeded()
+        self._find_fixed()
         self._find_last_uses()
         self._find_updates(carried)
 
@@ -234,8 +278,20 @@ class Straight:
                 found.append(placed)
         self.placed = found[::-1]
 
+    def _find_fixed(self) -> None:
+        for placed in self.placed:
+            placed.is_fixed = (
+                placed.is_single
+                and all(at in self.constants or at in self.fixed for at in placed.takes)
+                and all(is_small(each.aval) for each in placed.source.outvars)
+                and not has_effect(placed.source)
+                and not inner_jaxprs(placed.source)  # a loop may take any number of steps
+            )
+            if placed.is_fixed:
+                self.fixed.update(placed.results)
+
     def _find_last_uses(self) -> None:
-        kept = {*self.results, *self.constants, *range(self.arguments)}
+        kept = {*self.results, *self.constants, *self.fixed, *range(self.arguments)}
         small = {
             at
             for placed in self.placed
@@ -248,7 +304,7 @@ class Straight:
             kept.update(used)
 
     def _find_updates(self, carried: range) -> None:
-        memory = Memory(self.placed, self.results, self.constants, self.arguments)
+        memory = Memory(self.placed, self.results, self.constants | self.fixed, self.arguments)
         if any(placed.source.primitive.name in UPDATES for placed in self.placed):
             self.owned = memory.own(carried)
             for at in memory.updates(self.owned):

@@ -95,9 +95,10 @@ _bitwise(np.bitwise_xor, np.logical_xor)
 @arithmetic("argmax", "argmin")
 def _arg(equation: Equation) -> Function:
     (axis,) = equation.params["axes"]
-    function: Any = np.argmax if equation.name == "argmax" else np.argmin
     dtype = equation.params["index_dtype"]
-    return lambda x: function(x, axis=axis).astype(dtype)
+    if equation.name == "argmax":
+        return lambda x: x.argmax(axis).astype(dtype)
+    return lambda x: x.argmin(axis).astype(dtype)
 
 
 COMBINED = {

@@ -13,6 +13,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core.graph import Graph
+from estimatorkit.runtime.executor import PlanRunner
 
 
 @pytest.fixture(autouse=True)
@@ -254,6 +255,64 @@ def test_host_operations_in_loop() -> None:
     with tf.Session() as session:
         assert session.run(joined)[1] == b"abc"
     assert seen == [0, 1, 2]
+
+
+def test_growing_loop_runs_body_and_condition_in_one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = tf.placeholder(tf.int32, [])  # which the condition alone reads
+    step = tf.placeholder(tf.int32, [])
+    grown = tf.while_loop(
+        lambda v: tf.size(v) < limit,
+        lambda v: tf.concat([v, [v[-1] + step]], 0),
+        [tf.constant([1])],
+        shape_invariants=[tf.TensorShape([None])],
+    )
+    written = tf.get_default_graph().as_graph_def()
+    runs: list[Any] = []
+    compute = PlanRunner.compute
+
+    def counted(self: PlanRunner, *arguments: Any) -> Any:
+        runs.append(self)
+        return compute(self, *arguments)
+
+    monkeypatch.setattr(PlanRunner, "compute", counted)
+    with tf.Session() as session:
+        for count in (1, 5, 3):
+            runs.clear()
+            found = session.run(grown, {limit: count, step: 2})
+            np.testing.assert_array_equal(found, np.arange(1, 2 * count, 2))
+            assert len(runs) == 2 + (count - 1)  # the session's, the first condition, the turns
+    assert tf.get_default_graph().as_graph_def() == written
+
+
+def test_condition_of_a_host_loop_follows_each_iteration() -> None:
+    said: list[str] = []
+
+    def say(what: str) -> Any:
+        return tf.py_func(lambda: said.append(what) or 0, [], tf.int64, stateful=True)
+
+    def condition(i: Any) -> Any:
+        return i + tf.cast(say("condition"), tf.int32) < 2
+
+    count = tf.while_loop(condition, lambda i: i + 1 + tf.cast(say("body"), tf.int32), [0])
+    with tf.Session() as session:
+        assert session.run(count) == 2
+    assert said == ["condition", "body", "condition", "body", "condition"]
+
+
+def test_fault_in_the_condition_of_a_growing_loop_names_its_operation() -> None:
+    limits = tf.placeholder(tf.int32, [None])
+    grown = tf.while_loop(
+        lambda v: tf.size(v) < tf.gather(limits, v[-1], name="limit"),
+        lambda v: tf.concat([v, [v[-1] + 1]], 0),
+        [tf.constant([0])],
+        shape_invariants=[tf.TensorShape([None])],
+    )
+    with tf.Session() as session:
+        assert session.run(grown, {limits: [9, 9, 3]}).tolist() == [0, 1, 2]
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"= 2 is not in(?s:.*)while/limit"
+        ):
+            session.run(grown, {limits: [9, 9]})
 
 
 @pytest.mark.slow

@@ -14,7 +14,9 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.interpreters import ad
 
+from estimatorkit.runtime.interpreter import rules
 from estimatorkit.runtime.interpreter.aliases import FRESH
+from estimatorkit.runtime.interpreter.equations import Equation
 from estimatorkit.runtime.interpreter.table import Template, program_of
 from tests.runtime.interpreter.agreement import agree
 
@@ -171,6 +173,23 @@ def _carried(body: Callable[..., Any], *given: Any) -> list[int]:
     closed, count = equation.params["body_jaxpr"], equation.params["body_nconsts"]
     carried = range(count, len(closed.jaxpr.invars))
     return [at - count for at in Template(closed, None, carried).owned]
+
+
+def test_small_results_of_constants_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def counted(equation: Equation) -> Any:
+        return lambda *_: calls.append(1) or np.arange(*equation.result.shape, dtype=np.float32)
+
+    def renewed(at: Any, x: Any) -> Any:
+        return lax.iota(np.float32, 4).at[at].add(x.sum())  # a copy in each iteration
+
+    monkeypatch.setitem(rules._rules, "iota", counted)
+    program = program_of(jax.make_jaxpr(lambda x: lax.fori_loop(0, 3, renewed, x))(ROWS[:, 0]))
+    for _ in range(2):
+        (found,) = program(np.ones(4, np.float32))
+        np.testing.assert_array_equal(found, [0, 1, 2 + 16, 3])
+    assert len(calls) == 1
 
 
 def test_loops_change_their_arrays_in_place() -> None:
