@@ -23,12 +23,7 @@ class StartedThreads:
 
     def have_ended(self, prefix: str = "") -> bool:
         """Whether all with this prefix end; waits for them."""
-        end = time.monotonic() + WAIT_SECS
-        while self._own(prefix):
-            if time.monotonic() > end:
-                return False
-            time.sleep(0.001)
-        return True
+        return comes_true(lambda: not self._own(prefix))
 
     def _own(self, prefix: str) -> list[threading.Thread]:
         return [
@@ -36,6 +31,16 @@ class StartedThreads:
             for each in threading.enumerate()
             if each not in self._before and each.name.startswith(prefix)
         ]
+
+
+def comes_true(condition: Callable[[], bool]) -> bool:
+    """Whether a condition is true soon; waits for it."""
+    end = time.monotonic() + WAIT_SECS
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True
 
 
 def run_together(functions: Sequence[Callable[[], None]]) -> None:

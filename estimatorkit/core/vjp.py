@@ -22,6 +22,7 @@ def vjp(
     incoming: Sequence[Any],
     wanted: tuple[int, ...],
     forward_type: str | None = None,
+    inputs: Sequence[Tensor] | None = None,
 ) -> list[Tensor]:
     """Adds the backward operation of an operation whose kernel JAX can differentiate.
 
@@ -30,6 +31,7 @@ def vjp(
         incoming: the gradient of each output, or None.
         wanted: the positions of the inputs to differentiate by.
         forward_type: the op type whose kernel is differentiated instead of the operation's.
+        inputs: where it is differentiated; the operation's inputs by default.
     """
     given = tuple(
         position
@@ -44,10 +46,12 @@ def vjp(
         "inputs": len(op.inputs),
         "outputs": len(op.outputs),
         # Only the kernel's own gradient can share the forward computation.
-        "_forward": op.name if forward_type in (None, op.type) else "",
+        "_forward": op.name if inputs is None and forward_type in (None, op.type) else "",
     }
     dense = [convert_to_tensor(incoming[position]) for position in given]
-    backward = registry.apply("VectorJacobianProduct", [*op.inputs, *dense], attrs, op.type.lower())
+    backward = registry.apply(
+        "VectorJacobianProduct", [*(inputs or op.inputs), *dense], attrs, op.type.lower()
+    )
     return list(backward.outputs)
 
 

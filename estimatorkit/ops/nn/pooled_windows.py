@@ -88,7 +88,8 @@ def _give_to_place(
     window: Any, strides: Any, padding: Any, kept: tuple[Any, Any], dy: Any
 ) -> tuple[Any]:
     x, which = kept
-    return (_spread(x.shape, window, strides, padding, dy, which),)
+    # Written once, not once for a bias's gradient, a sum over other dimensions, and once more.
+    return (_barrier(_spread(x.shape, window, strides, padding, dy, which)),)
 
 
 _greatest.defvjp(_keep_place, _give_to_place)

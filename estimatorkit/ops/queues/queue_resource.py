@@ -217,6 +217,7 @@ class HostQueue(Blocking):
         self._tickets = itertools.count()
         self._putting: deque[int] = deque()
         self._taking: deque[int] = deque()
+        self._fitting: list[Any] = []  # the shapes of the last element that `_check` passed
 
     def check_is(self, spec: QueueSpec, op: Operation) -> None:
         """Checks that another handle that shares the queue agrees with it.
@@ -265,8 +266,9 @@ class HostQueue(Blocking):
         """
         for element in elements:
             self._check(element, batch)
+        left = deque(elements)
         with self._turn(self._putting) as ticket:
-            for element in elements:
+            while left:
                 self._wait_until(
                     lambda: ticket < self._cancelled_before or self._may_put(ticket),
                     context,
@@ -276,7 +278,8 @@ class HostQueue(Blocking):
                     raise CancelledError(None, self._op, "Enqueue operation was cancelled")
                 if self._closed:
                     raise CancelledError(None, self._op, self._explain("is closed"))
-                self._store.put(element)
+                while left and self._has_room:
+                    self._store.put(left.popleft())
                 self._changed.notify_all()
 
     def dequeue(self, count: int, context: Any, *, up_to: bool = False) -> list[Element]:
@@ -301,7 +304,9 @@ class HostQueue(Blocking):
                     left = len(self._store)
                     if self._closed and left < count - len(taken):
                         return self._rest(taken, count, up_to)
-                    taken.append(self._store.take())
+                    kept = 0 if self._closed else self.spec.min_after_dequeue
+                    for _ in range(min(left - kept, count - len(taken))):
+                        taken.append(self._store.take())
                     self._changed.notify_all()
             except CancelledError:
                 self._store.put_back(taken)
@@ -363,9 +368,11 @@ class HostQueue(Blocking):
 
     def _may_put(self, ticket: int) -> bool:
         """Whether it is this ticket's turn and there is room or the queue is closed."""
-        capacity = self.spec.capacity
-        room = capacity < 0 or len(self._store) < capacity
-        return self._putting[0] == ticket and (self._closed or room)
+        return self._putting[0] == ticket and (self._closed or self._has_room)
+
+    @property
+    def _has_room(self) -> bool:
+        return self.spec.capacity < 0 or len(self._store) < self.spec.capacity
 
     @contextmanager
     def _turn(self, line: deque[int]) -> Iterator[int]:
@@ -373,7 +380,6 @@ class HostQueue(Blocking):
         with self._changed:
             ticket = next(self._tickets)
             line.append(ticket)
-            self._changed.notify_all()
             try:
                 yield ticket
             finally:
@@ -387,6 +393,9 @@ class HostQueue(Blocking):
         return explain(f"{self.spec.kind} '{self.spec.name}' {problem}", made_at=where)
 
     def _check(self, element: Element, batch: tuple[int, ...]) -> None:
+        shapes = [each.shape for each in element]
+        if shapes == self._fitting:
+            return
         for position, shape in enumerate(self.spec.shapes or ()):
             received = element[position].shape
             if not shape.is_compatible_with(received):
@@ -397,6 +406,7 @@ class HostQueue(Blocking):
                     received=f"an element for queue {self.spec.name!r}",
                     op=self._op,
                 )
+        self._fitting = shapes
 
     def batch(self, elements: Sequence[Element]) -> list[NDArray[Any]]:
         """Stacks the components of elements; a `PaddingFIFOQueue` pads them first.

@@ -29,6 +29,11 @@ LARGE_BESIDE_LOOPS = 1 << 23
 bidirectional LSTM with a table of 4 MB compiles in 0.6 of the time, and its step takes 34 ms with
 either emitters."""
 
+LARGE_BESIDE_CONVOLUTIONS = 1 << 24
+"""The same in segments with convolutions, which have many small kernels: a CNN's step on MNIST,
+with Adam on 3136 x 1024, compiles in 0.8 instead of 1.5 s of all cores, and takes as long; those of
+a DCGAN and of a text CNN compile in 0.6 of the time, and take 4 % longer."""
+
 MANY = 12
 """The number of updated variables per distinct shape from which MLIR's emitters compile faster, as
 they emit one kernel for equal ones: a transformer's step (21 for each shape) in 0.6 of the time, a
@@ -53,8 +58,9 @@ def options_for(
     as fast, except for updates of large variables, which MLIR fuses better: with new values in
     buffers of their own (`updates_apart`), Adam on 784 x 256 takes 1.1 times as long, on 1152 x 512
     1.3 times. Segments that update no variable may be input pipelines with large images, and stay
-    with MLIR unless they have loops. So do those that update many variables of a few shapes (see
-    `MANY`).
+    with MLIR unless they have loops: a residual network's evaluation, whose sums share buffers with
+    their terms, takes 1.3 times as long with LLVM's. So do those that update many variables of a
+    few shapes (see `MANY`).
 
     Executables that run a few times are compiled with little optimization: the verification of an
     exported ensemble takes 0.3 s of a core instead of 1.0.
@@ -71,12 +77,14 @@ def options_for(
     options: dict[str, bool | int | str] = {}
     if few_runs:
         options["xla_backend_optimization_level"] = 0
-    has_loops = _has_small_loops(segment)
+    within = [each for op in segment.ops for each in operations_within(op)]
+    convolves = any(lookup(op.type).batching.unroll_on_cpu for op in (*segment.ops, *within))
+    has_loops = bool(within) and not convolves
     if has_loops if in_order is None else in_order:
         options["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
     # XLA refuses unknown options: these are jaxlib 0.10's.
     if jax.version.__version_info__[:2] == (0, 10) and (
-        few_runs or _updates_only_small_variables(segment, has_loops, in_place)
+        few_runs or _suits_llvm(segment, has_loops, convolves, in_place)
     ):
         options[_EMITTERS] = False
     return options
@@ -91,15 +99,8 @@ def updates_apart(options: Mapping[str, Any] | None) -> bool:
     return options is not None and options.get(_EMITTERS) is False
 
 
-def _has_small_loops(segment: Segment) -> bool:
-    within = [each for op in segment.ops for each in operations_within(op)]
-    return bool(within) and not any(
-        lookup(op.type).batching.unroll_on_cpu for op in (*segment.ops, *within)
-    )
-
-
-def _updates_only_small_variables(segment: Segment, has_loops: bool, in_place: bool) -> bool:
-    """Whether it updates variables, all of them small, and not too many of the same shapes; if it
+def _suits_llvm(segment: Segment, has_loops: bool, convolves: bool, in_place: bool) -> bool:
+    """Whether it updates variables, none of them large, and not too many of the same shapes; if it
     has loops, it need not update any."""
     operation = segment.ops[0].graph.get_operation_by_name
     variables = [operation(name).attrs for name in segment.writes]
@@ -109,6 +110,8 @@ def _updates_only_small_variables(segment: Segment, has_loops: bool, in_place: b
     large = LARGE_IN_PLACE if in_place else LARGE_VARIABLE
     if has_loops:
         large = LARGE_BESIDE_LOOPS
+    elif convolves and not in_place:
+        large = LARGE_BESIDE_CONVOLUTIONS
     return len(variables) < MANY * len(kinds) and max(map(_bytes_of, variables)) <= large
 
 

@@ -29,11 +29,11 @@ from estimatorkit.runtime.steps.columns import stack
 from estimatorkit.runtime.xla.at_exit import native
 
 LARGEST = 64
-"""Elements of a block."""
+"""Records of a block."""
 
 USUAL = 32
-"""The usual number of elements of a block: the default capacity of an input producer's queue. The
-first block may have one, and an executable for it would not be used again."""
+"""Elements of another queue of a block: the default capacity of an input producer's. The first
+block may have one; an executable for it, or for more than 32, would hardly be used again."""
 
 _ENQUEUE = "QueueEnqueueV2"
 _FILES = frozenset({"ReadFile"})
@@ -49,7 +49,7 @@ def _records(op: Operation, state: LocalState) -> list[tuple[Any, ...]]:
 def _elements(op: Operation, state: LocalState) -> list[tuple[Any, ...]]:
     queue = host_queue(state, op.attrs["queues"][0])
     first = queue.dequeue(1, state)
-    return [*first, *queue.take_at_once(LARGEST - 1)]
+    return [*first, *queue.take_at_once(USUAL - 1)]
 
 
 _SOURCES: dict[str, Callable[[Operation, LocalState], list[tuple[Any, ...]]]] = {

@@ -21,6 +21,7 @@ from estimatorkit.ops.queues.queue_kinds import (
 )
 from estimatorkit.ops.queues.queues import QueueBase, host_queue
 from estimatorkit.runtime.session import Session
+from tests.threads import comes_true
 
 # The types that no single call can show (see test_ops.py): FIFOQueueV2, RandomShuffleQueueV2,
 # PaddingFIFOQueueV2, PriorityQueueV2, QueueEnqueueV2, QueueEnqueueManyV2, QueueDequeueV2,
@@ -63,8 +64,7 @@ def waiting(session: Session, queue: QueueBase, call: Callable[[], Any]) -> Runn
     held = host_queue(session.state, queue.name)
     before = held.waiting
     running = Running(call)
-    with held._changed:
-        assert held._changed.wait_for(lambda: held.waiting > before, timeout=20)
+    assert comes_true(lambda: held.waiting > before)
     return running
 
 

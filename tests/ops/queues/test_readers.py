@@ -23,6 +23,7 @@ from estimatorkit.ops.queues.readers import (
     WholeFileReader,
 )
 from estimatorkit.storage.records import TFRecordOptions, TFRecordWriter
+from tests.threads import comes_true
 
 # The types that no single call can show (see test_ops.py): WholeFileReaderV2, TextLineReaderV2,
 # FixedLengthRecordReaderV2, IdentityReaderV2, ReaderReadV2, ReaderReadUpToV2,
@@ -171,8 +172,7 @@ def test_waiting_reader_does_not_block_shutdown(session: tf.Session) -> None:
     held = host_queue(session.state, queue.name)
     with ThreadPoolExecutor(1) as thread:
         running = thread.submit(session.run, key)
-        with held._changed:
-            assert held._changed.wait_for(lambda: held.waiting > 0, timeout=20)
+        assert comes_true(lambda: held.waiting > 0)
         session.close()
         with pytest.raises(errors.CancelledError, match="Dequeue operation was cancelled"):
             running.result(timeout=20)

@@ -12,6 +12,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.runtime.plan import Segment, make_plan
 from estimatorkit.runtime.xla.compiler_options import (
+    LARGE_BESIDE_CONVOLUTIONS,
     LARGE_BESIDE_LOOPS,
     LARGE_IN_PLACE,
     LARGE_VARIABLE,
@@ -64,6 +65,23 @@ def test_emitters_of_updates_in_place(size: int, expected: dict[str, bool]) -> N
         (segment,) = session.plan(step.op).segments
     assert options_for(segment, in_place=True) == expected
     assert options_for(segment) == LLVM
+
+
+@pytest.mark.parametrize(
+    ("size", "in_place", "expected"),
+    [
+        (LARGE_BESIDE_CONVOLUTIONS // 4, False, LLVM),
+        (LARGE_BESIDE_CONVOLUTIONS // 4 + 1, False, MLIR),
+        (LARGE_IN_PLACE, True, MLIR),
+    ],
+)
+def test_emitters_of_convolutions(size: int, in_place: bool, expected: dict[str, bool]) -> None:
+    images = tf.placeholder(tf.float32, [None, 9, 9, 3])
+    convolved = tf.nn.conv2d(images, tf.ones([3, 3, 3, 4]), 1, "SAME")
+    step = tf.get_variable("v", [size]).assign_add(tf.fill([size], tf.reduce_sum(convolved)))
+    with tf.Session() as session:
+        (segment,) = session.plan(step.op, [images]).segments
+    assert options_for(segment, in_place=in_place) == expected
 
 
 def test_segments_that_update_nothing_stay_with_mlir() -> None:
