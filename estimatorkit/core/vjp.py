@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.registry import Case, Spec
+from estimatorkit.core.retraced import retraced
 from estimatorkit.core.sizes import is_symbolic
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -60,13 +62,41 @@ def pull_back(
     forward_attrs: Mapping[str, Any],
     inputs: Sequence[Any],
     wanted: Sequence[int],
+    context: Any = None,
 ) -> tuple[tuple[Any, ...], Any]:
     """`jax.vjp` of a forward kernel: its outputs, and the function from output to input cotangents.
 
     Complex gradients follow TensorFlow's convention, the conjugate of JAX's: dy * conj(f'(x)).
-    """
-    row = registry.lookup(forward_type)
 
+    Args:
+        forward_type, forward_attrs: those of the forward operation.
+        inputs: its inputs.
+        wanted: the positions of those to differentiate by.
+        context: what else the trace depends on, to inline an earlier one (see `retraced`); None to
+            trace anew.
+    """
+    taken = tuple(wanted)
+    linearized = partial(_linearized, forward_type, forward_attrs, taken)
+    if context is not None:
+        key = "vjp", forward_type, forward_attrs, taken, context
+        (smooth, others, pull), again = retraced(linearized, key, inputs)
+    else:
+        (smooth, others, pull), again = linearized(*inputs), False
+    outputs = {**smooth, **others}
+
+    def back(gradients: Sequence[Any]) -> tuple[Any, ...]:
+        of_outputs = conjugated(gradients)
+        chosen = {at: of_outputs[at] for at in smooth}
+        return conjugated(_pulled(pull, chosen) if again else pull(chosen))
+
+    return tuple(outputs[at] for at in range(len(outputs))), back
+
+
+def _linearized(
+    forward_type: str, forward_attrs: Mapping[str, Any], wanted: tuple[int, ...], *inputs: Any
+) -> tuple[dict[int, Any], dict[int, Any], Any]:
+    """`jax.vjp` of a kernel: the outputs that have cotangents, the others, and their function."""
+    row = registry.lookup(forward_type)
     known: dict[int, Any] = {}
 
     def forward(*chosen: Any) -> tuple[dict[int, Any], dict[int, Any]]:
@@ -82,13 +112,10 @@ def pull_back(
 
     given = [jnp.asarray(inputs[position]) for position in wanted]
     smooth, pull, others = jax.vjp(forward, *given, has_aux=True)
-    outputs = {**smooth, **others, **known}
+    return smooth, {**others, **known}, pull
 
-    def back(gradients: Sequence[Any]) -> tuple[Any, ...]:
-        of_outputs = conjugated(gradients)
-        return conjugated(pull({at: of_outputs[at] for at in smooth}))
 
-    return tuple(outputs[at] for at in range(len(outputs))), back
+_pulled = jax.jit(lambda pull, gradients: pull(gradients), inline=True)
 
 
 def _is_inexact(value: Any) -> bool:

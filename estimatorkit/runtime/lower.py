@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, cast
 
 import jax
@@ -29,6 +30,7 @@ from estimatorkit.core.faults import Fault, FaultTest
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.indexed_slices import may_hold_surplus
 from estimatorkit.core.registry import folding
+from estimatorkit.core.retraced import retraced
 from estimatorkit.core.shapes import TensorShape, as_shape, differ
 from estimatorkit.core.sizes import as_traced, is_symbolic
 from estimatorkit.core.tensor import Operation, Tensor
@@ -50,6 +52,7 @@ from estimatorkit.runtime.xla.faults import (
 from estimatorkit.runtime.xla.interrupts import interrupts_put_off
 from estimatorkit.runtime.xla.jaxpr_optimizer import optimized, rewritten
 from estimatorkit.runtime.xla.memory_errors import Shapes, abstract, out_of_memory
+from estimatorkit.runtime.xla.platforms import traced_for
 from estimatorkit.runtime.xla.random_bits import random_key, split_key, state_in_body
 from estimatorkit.runtime.xla.sharded_rows import whole
 
@@ -89,6 +92,7 @@ def interpret(
         InvalidArgumentError: a kernel rejected its inputs.
     """
     shared = {} if host else _shared_pulls(ops, rewriting)
+    again = None if host or differentiable else traced_for()
     pulls: dict[str, tuple[Sequence[Any], Any, tuple[int, ...]]] = {}
     outputs: Sequence[Any]
     for op in ops:
@@ -121,13 +125,13 @@ def interpret(
             elif vjp.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in pulls:
                 outputs = _pull(op, inputs, pulls[_forward_of(op, rewriting)])
             elif op.name in shared:
-                given, pull = vjp.pull_back(op.type, attrs, inputs, shared[op.name])
+                given, pull = vjp.pull_back(op.type, attrs, inputs, shared[op.name], again)
                 pulls[op.name] = (given, pull, shared[op.name])
                 outputs = given
             elif differentiable and gradients.is_special(op):
                 outputs = _run_with_own_gradient(op, inputs, values, state)
             else:
-                outputs = _run_kernel(op, row, inputs, attrs, state, host, context)
+                outputs = _run_kernel(op, row, inputs, attrs, state, host, context, again)
         except OpError as error:
             attribute(op, error)
             raise
@@ -209,6 +213,7 @@ def _run_kernel(
     state: dict[str, Any],
     host: bool,
     context: Any,
+    again: Any = None,
 ) -> Sequence[Any]:
     if row.semantics.effects:
         trust.check(op, row.semantics.has_effects(attrs), inputs)
@@ -244,7 +249,11 @@ def _run_kernel(
                 for at, each in enumerate(inputs)
             ]
         with folding.quiet():  # constants are NumPy's
-            result = row.kernel(*inputs, **attrs)
+            if again is not None and row.semantics.updates:
+                kernel = partial(row.kernel, **attrs)
+                result, _ = retraced(kernel, ("kernel", op.type, attrs, again), inputs)
+            else:
+                result = row.kernel(*inputs, **attrs)
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 

@@ -56,6 +56,10 @@ def test_numeric_function_runs_once_per_block_and_rarely_compiles(
         (tf.strings.length, [1, 2, 0]),
         (lambda s: tf.strings.join([s, "!"]), [b"a!", b"bc!", b"!"]),
         (lambda s: tf.strings.substr(s, 0, 1), [b"a", b"b", b""]),
+        (
+            lambda s: tf.strings.substr(s, [0, 0, 0], [0, 1, 2]),
+            [[b"", b"a", b"a"], [b"", b"b", b"bc"], [b"", b"", b""]],
+        ),
         (lambda s: tf.strings.regex_replace(s, "b", "x"), [b"a", b"xc", b""]),
         (lambda s: tf.equal(s, "bc"), [False, True, False]),
         (lambda s: tf.string_split([s], "").values, [[b"a"], [b"b", b"c"], []]),
@@ -63,6 +67,12 @@ def test_numeric_function_runs_once_per_block_and_rarely_compiles(
 )
 def test_string_functions(function: Any, expected: list[Any]) -> None:
     assert values(Dataset.from_tensor_slices(["a", "bc", ""]).map(function)) == expected
+
+
+def test_pattern_may_differ_between_rows() -> None:
+    rows = Dataset.from_tensor_slices((["ab", "bc"], ["a", "c"]))
+    replaced = rows.map(lambda text, pattern: tf.strings.regex_replace(text, pattern, "x"))
+    assert values(replaced) == [b"xb", b"bx"]
 
 
 def test_elementwise_string_operations_run_once_per_block(
@@ -77,12 +87,16 @@ def test_elementwise_string_operations_run_once_per_block(
 
     monkeypatch.setattr("estimatorkit.runtime.steps.batched_executor.interpret", counting)
     lines = [f"{i},{i * 0.5}" for i in range(100)]
-    dataset = Dataset.from_tensor_slices(lines).map(lambda line: tf.decode_csv(line, [[0], [0.0]]))
-    iterator = dataset.make_block_iterator()
-    first, second = iterator.next_block(100)
+
+    def parse(line: Any) -> Any:
+        first, second = tf.decode_csv(line, [[0], [""]])
+        return first, tf.equal("1", tf.strings.substr(second, 0, 1))
+
+    iterator = Dataset.from_tensor_slices(lines).map(parse).make_block_iterator()
+    first, begins_with_one = iterator.next_block(100)
     assert first.tolist() == list(range(100))
-    assert second.tolist() == [i * 0.5 for i in range(100)]
-    assert calls.count("DecodeCSV") == 1
+    assert begins_with_one.tolist() == [str(i * 0.5).startswith("1") for i in range(100)]
+    assert sorted(calls) == ["DecodeCSV", "Equal", "Substr"]
 
 
 @pytest.mark.slow

@@ -107,8 +107,9 @@ class Batching:
     """How it runs on many rows, or for many steps, at once.
 
     Attributes:
-        elementwise: whether a host kernel maps elements of its first input independently (other
-            inputs are scalars), so that it can run on many rows at once (`batched_executor`).
+        elementwise: whether a host kernel maps elements of its first input independently, with
+            the same other inputs, so that it can run on many rows at once (`batched_executor`).
+        broadcasts: the same of a kernel whose inputs have one shape, or are scalars.
         rowwise: whether a host kernel maps rows independently, along any leading axes.
         on_block: `on_block(inputs, attrs)` runs a host op on a column of rows and returns a column
             per output, or None if it cannot.
@@ -116,6 +117,7 @@ class Batching:
     """
 
     elementwise: bool = False
+    broadcasts: bool = False
     rowwise: bool | Callable[[Attrs], bool] = False
     on_block: Callable[[Sequence[Any], Attrs], Sequence[Any] | None] | None = None
     unroll_on_cpu: bool = False

@@ -126,6 +126,7 @@ def _binary(
         op_type,
         kernel,
         fault=fault,
+        broadcasts=True,
         infer=broadcast(result),
         numpy_kernel=numpy_kernel,
         gradient=gradient,

@@ -257,7 +257,7 @@ register_string_op(
         )
     ],
     _infer_join,
-    elementwise=True,
+    broadcasts=True,
 )
 
 

@@ -68,6 +68,7 @@ def register_string_op(
     infer: Infer | None = None,
     *,
     elementwise: bool = False,
+    broadcasts: bool = False,
     on_block: Callable[..., Any] | None = None,
     accepts: str | tuple[str, ...] = "s",
 ) -> None:
@@ -81,6 +82,7 @@ def register_string_op(
         accepts=accepts,
         cases=cases,
         elementwise=elementwise,
+        broadcasts=broadcasts,
         on_block=on_block,
     )
 
@@ -233,7 +235,7 @@ register_string_op(
         ),
     ],
     broadcast(string),
-    elementwise=True,
+    broadcasts=True,
     accepts=("s", "x", "x"),
 )
 

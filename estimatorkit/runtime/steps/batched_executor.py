@@ -508,21 +508,24 @@ class _HostStep:
         plain = all(isinstance(each, np.ndarray) for each in given)
         if plain and len(given) == len(inputs) and row.batching.is_rowwise(op.attrs):
             return self._outputs(op, values, variables)
-        if row.batching.elementwise and inputs[0] in varying:
-            if _are_alike(given):
-                return self._outputs(op, values, variables)
-            if len(given) == 1 and isinstance(column, RaggedColumn):
-                made = self._outputs(op, {**values, inputs[0]: column.flat}, variables)
-                if all(each.ndim == 1 for each in made):
-                    return [column.with_values(each) for each in made]
-        if varying != inputs[:1]:
-            return None
-        if row.batching.on_block is None:
-            return None
 
         def value_of(tensor: Tensor) -> Any:
             known = values.get(tensor)
             return self._segment.rewriting.value(tensor) if known is None else known
+
+        first_only = varying == inputs[:1]
+        if (row.batching.elementwise and first_only) or (
+            row.batching.broadcasts
+            and all(each in varying or not np.ndim(value_of(each)) for each in inputs)
+        ):
+            if _are_alike(given):
+                return self._outputs(op, values, variables)
+            if first_only and isinstance(column, RaggedColumn):
+                made = self._outputs(op, {**values, inputs[0]: column.flat}, variables)
+                if all(each.ndim == 1 for each in made):
+                    return [column.with_values(each) for each in made]
+        if not first_only or row.batching.on_block is None:
+            return None
 
         try:
             block = row.batching.on_block([column, *map(value_of, inputs[1:])], op.kernel_attrs)

@@ -45,6 +45,11 @@ def is_portable() -> bool:
     return _PORTABLE.get()
 
 
+def traced_for() -> tuple[bool, bool]:
+    """What implementations by platform depend on: whether within `portable()`, and `general()`."""
+    return _PORTABLE.get(), _GENERAL.get()
+
+
 def by_platform(*arrays: Any, cpu: Callable[..., Any], default: Callable[..., Any]) -> Any:
     """`cpu(*arrays)` where the program is compiled for CPUs, else `default(*arrays)`; the latter
     within `general()`."""

@@ -5,12 +5,13 @@ No array has the size of the table or a value-dependent size, so a sparse step c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from estimatorkit.core import registry
 from estimatorkit.core.indexed_slices import SURPLUS, IndexedSlices, RowsOfUpdate
@@ -35,7 +36,7 @@ def _sum_repeated_rows(values: Any, indices: Any, rows: int) -> tuple[Any, Any]:
     if indices.shape[0] == 0:
         return values, indices
     touched, position = distinct(indices, rows)
-    return jax.ops.segment_sum(values, position, num_segments=indices.shape[0]), touched
+    return summed_rows(values, position, indices.shape[0]), touched
 
 
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
@@ -70,9 +71,32 @@ def distinct(indices: Any, rows: int) -> tuple[Any, Any]:
     if rows > _ROWS_PER_INDEX * count:
         position = _first_places(indices, places)
     else:
-        first = jnp.full((rows + 1,), count, np.int32).at[indices].min(places)
-        position = first[indices]
+        first = jnp.full((rows + 1,), count, np.int32)
+        position = rows_at(at_rows(lax.scatter_min, first, indices, places), indices)
     return jnp.where(position == places, indices, rows), position
+
+
+def rows_at(table: Any, indices: Any) -> Any:
+    """The rows of a table; those beyond its end are the last.
+
+    `indices` `(n,)` are not negative, here and below: JAX's indexing counts negative ones from the
+    end, by three operations in each use.
+    """
+    numbers = lax.GatherDimensionNumbers(tuple(range(1, table.ndim)), (0,), (0,))
+    sizes = 1, *table.shape[1:]
+    return lax.gather(table, lax.expand_dims(indices, (1,)), numbers, sizes, mode="clip")
+
+
+def at_rows(scatter: Callable[..., Any], table: Any, indices: Any, rows: Any) -> Any:
+    """A table with rows combined into it by `scatter`; those beyond its end are dropped."""
+    numbers = lax.ScatterDimensionNumbers(tuple(range(1, table.ndim)), (0,), (0,))
+    return scatter(table, lax.expand_dims(indices, (1,)), rows, numbers, mode="drop")
+
+
+def summed_rows(values: Any, position: Any, count: Any) -> Any:
+    """The sums of the rows of each position, of which there are `count`."""
+    sums = jnp.zeros((count, *values.shape[1:]), values.dtype)
+    return at_rows(lax.scatter_add, sums, position, values)
 
 
 _ROWS_PER_INDEX = 100
@@ -97,10 +121,10 @@ def _first_places(indices: Any, places: Any) -> Any:
         factor, position = state
         left = position == count
         slot = jnp.where(left, (words * factor) >> np.uint32(32 - bits), np.uint32(1 << bits))
-        winners = jnp.full(((1 << bits) + 1,), count - 1, np.int32).at[slot].min(places)
-        winner = winners[slot]
+        winners = jnp.full(((1 << bits) + 1,), count - 1, np.int32)
+        winner = rows_at(at_rows(lax.scatter_min, winners, slot, places), slot)
         return factor * _HASH_FACTOR, jnp.where(
-            left & (indices[winner] == indices), winner, position
+            left & (rows_at(indices, winner) == indices), winner, position
         )
 
     start = (jnp.asarray(_HASH_FACTOR), jnp.full_like(places, count))
@@ -111,4 +135,4 @@ _HASH_FACTOR = np.uint32(0x9E3779B1)
 """2^32 by the golden ratio, odd (Knuth, volume 3, section 6.4); its powers are the next hashes."""
 
 
-__all__ = ["distinct", "deduplicate_slices"]
+__all__ = ["at_rows", "deduplicate_slices", "distinct", "rows_at", "summed_rows"]

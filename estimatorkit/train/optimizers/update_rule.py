@@ -14,16 +14,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from estimatorkit.core import registry
 from estimatorkit.core.registry import Case
 from estimatorkit.core.shapes import differ
 from estimatorkit.runtime.xla import host_tuning
 from estimatorkit.runtime.xla.sharded_rows import ShardedRows, on_own_rows
-from estimatorkit.train.optimizers.deduplicate_slices import distinct
+from estimatorkit.train.optimizers.deduplicate_slices import (
+    at_rows,
+    distinct,
+    rows_at,
+    summed_rows,
+)
 
 Rows = tuple[float, ...]
 SparseRows = Literal["touched", "every", "every slot", "added", "none"]
@@ -91,21 +96,19 @@ class UpdateRule:
         indices = jnp.where((indices < 0) | (indices >= rows), rows, indices)
         if self.sparse_rows == "added":
             (steps,) = self._step([jnp.zeros_like(values)], values, hyperparameters)
-            return (state[0].at[indices].add(steps.astype(state[0].dtype), mode="drop"),)
+            return (at_rows(lax.scatter_add, state[0], indices, steps.astype(state[0].dtype)),)
         if self.sparse_rows != "touched":
-            whole = jnp.zeros(state[0].shape, values.dtype).at[indices].add(values, mode="drop")
+            whole = summed_rows(values, indices, rows)
             variable, *slots = self._step(state, whole, hyperparameters)
             if self.sparse_rows == "every slot":
-                moved = variable.at[indices].get(mode="clip")
-                variable = state[0].at[indices].set(moved, mode="drop")
+                variable = at_rows(lax.scatter, state[0], indices, rows_at(variable, indices))
             return (variable, *slots)
         touched, position = distinct(indices, rows)
         touched = host_tuning.prefetch_rows(touched, *state)
-        summed = jax.ops.segment_sum(values, position, num_segments=indices.shape[0])
-        old = [each.at[touched].get(mode="clip") for each in state]
-        new = self._step(old, summed, hyperparameters)
+        summed = summed_rows(values, position, indices.shape[0])
+        new = self._step([rows_at(each, touched) for each in state], summed, hyperparameters)
         return tuple(
-            each.at[touched].set(rows, mode="drop") for each, rows in zip(state, new, strict=True)
+            at_rows(lax.scatter, each, touched, rows) for each, rows in zip(state, new, strict=True)
         )
 
     def _step(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -142,6 +143,27 @@ def test_csv_round_trip(fields: list[str]) -> None:
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="").writerow(fields)
     assert csv_fields(text.getvalue().encode(), b",", True) == [each.encode() for each in fields]
+
+
+@given(
+    st.lists(st.text(alphabet='ab",\n', max_size=6).map(str.encode), min_size=1, max_size=3),
+    st.sampled_from([(), (0,), (0, 1), (1, 3)]),
+)
+def test_csv_records_of_batch_are_parsed_as_alone(records: list[bytes], chosen: Any) -> None:
+    def parsed(*batch: bytes) -> Any:
+        defaults = [np.array(b"-", object)] * (len(chosen) or 2)
+        attrs = {"field_delim": ",", "use_quote_delim": True, "na_value": "b"}
+        try:
+            columns = kernel(np.array(batch, object), *defaults, **attrs, select_cols=chosen)
+        except tf.errors.InvalidArgumentError:
+            return None
+        return [column.tolist() for column in columns]
+
+    kernel = registry.lookup("DecodeCSV").kernel
+    alone = [parsed(record) for record in records]
+    columns = zip(*filter(None, alone), strict=True)
+    joined = None if None in alone else [list(itertools.chain(*each)) for each in columns]
+    assert parsed(*records) == joined
 
 
 @given(st.binary(max_size=30))
