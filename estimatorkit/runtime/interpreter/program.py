@@ -3,8 +3,7 @@
 A `Template` is a jaxpr with the functions that it calls inlined, without equations that nothing
 needs, and with those of constants computed. Its `Program` for the numbers of a run has a function
 for each equation; equations without sizes share theirs among programs. Small results that are the
-same in all runs are computed once. Large arrays are released after their last use. What runs often
-becomes Python code (`generated`).
+same in all runs are computed once. Large arrays are released after their last use.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from estimatorkit.runtime.interpreter.equations import (
     inner_jaxprs,
 )
 from estimatorkit.runtime.interpreter.floats import as_xla
-from estimatorkit.runtime.interpreter.generated import OFTEN, Code, Line
 from estimatorkit.runtime.interpreter.ownership import Memory
 from estimatorkit.runtime.interpreter.rules import function_of, words_of
 from estimatorkit.runtime.xla.collected_faults import has
@@ -71,14 +69,11 @@ class Program:
         self._slots = template.slots
         self._arguments = template.arguments
         self._results = template.results
-        self._template = template
-        self._generated: Callable[..., list[Any]] | None = None
         steps: tuple[list[Step], list[Step]] = [], []
         for each, placed in zip(made, template.placed, strict=True):
             step = Step(each.function, each.operands, placed.to, placed.more)
             steps[placed.is_fixed].append(step)
         self._steps, fixed = steps
-        self._takes = [each.takes for each in made]
         if fixed:
             self._slots = template.slots.copy()
             with as_xla():
@@ -86,13 +81,6 @@ class Program:
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Runs the program."""
-        if self._generated is not None:
-            return self._generated(*arguments)
-        self._template.runs += 1
-        if self._template.runs > OFTEN:
-            code = self._template.code(self._takes)
-            functions = [each.function for each in self._steps]
-            self._generated = code.function(functions, self._slots)
         slots = self._slots.copy()
         slots[: self._arguments] = arguments
         _run(self._steps, slots)
@@ -122,7 +110,6 @@ class _Made(NamedTuple):
 
     equation: Equation
     function: Function
-    takes: tuple[int, ...]
     operands: Callable[[list[Any]], Sequence[Any]]
     seconds: float
 
@@ -148,7 +135,7 @@ class Placed:
 
     def __init__(self, source: Any, takes: Sequence[int], gives: Sequence[int], to: int) -> None:
         self.source = source
-        self.takes = tuple(takes)
+        self.takes = takes
         self.operands = _getter(takes)
         self.results = tuple(gives)
         self.several: Sequence[int] = self.results if source.primitive.multiple_results else ()
@@ -173,25 +160,23 @@ class Placed:
         if self.overwrites:
             function = getattr(function, "overwriting", function)
         seconds = getattr(function, "seconds", None)
-        takes = self._takes(equation, function)
         made = _Made(
             equation,
             function,
-            takes,
-            self.operands if takes == self.takes else _getter(takes),
+            self._operands(equation, function),
             seconds_of(equation) if seconds is None else seconds,
         )
         if not self.has_sizes:
             self._made = made
         return made
 
-    def _takes(self, equation: Equation, function: Function) -> tuple[int, ...]:
-        """The operands, followed by the output array if the result is written in place."""
+    def _operands(self, equation: Equation, function: Function) -> Any:
+        """Gets the operands, followed by the output array if the result is written in place."""
         if isinstance(function, np.ufunc) and equation.result.shape:
             for at in self.free:
                 if equation.inputs[at] == equation.result:  # no memory is faster than any
-                    return *self.takes, self.takes[at]
-        return self.takes
+                    return _getter([*self.takes, self.takes[at]])
+        return self.operands
 
     def _computed(self, numbers: Numbers) -> tuple[Equation, Function]:
         equation = equation_at(self.source, numbers)._replace(unused=self.unused)
@@ -215,7 +200,6 @@ class Straight:
         placed: the equations that run.
         owned: the arguments that they may change.
         fixed: the slots of results of fixed equations.
-        runs: of its programs, until they are generated.
     """
 
     def __init__(self, arguments: int) -> None:
@@ -226,24 +210,10 @@ class Straight:
         self.results: Sequence[int] = ()
         self.placed: list[Placed] = []
         self.owned: Sequence[int] = ()
-        self.runs = 0
-        self._codes: dict[tuple[Line, ...], Code] = {}
 
     def at(self, numbers: Numbers) -> Program:
         """The program for the numbers of a run."""
         return Program(self, [placed.at(numbers) for placed in self.placed])
-
-    def code(self, takes: Sequence[Sequence[int]]) -> Code:
-        """The code of its programs whose equations take these slots."""
-        lines = tuple(
-            Line(given, placed.to, placed.several, placed.last)
-            for given, placed in zip(takes, self.placed, strict=True)
-            if not placed.is_fixed
-        )
-        found = self._codes.get(lines)
-        if found is None:
-            found = self._codes[lines] = Code(self.arguments, lines, self.results)
-        return found
 
     def slot(self, value: Any = None) -> int:
         """A new slot."""
