@@ -1,4 +1,4 @@
-"""Kernels that are traced again: from the second time on, their jaxpr is inlined.
+"""Reuse of traces: a kernel that is traced for the second time is inlined from then on.
 
 Most operations of a network have the type, attributes and shapes of others, in layers that are
 alike, and in the steps of training and evaluation. JAX takes 2 ms to differentiate a small kernel

@@ -69,11 +69,11 @@ def _activation(
 
 
 def _relu_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
-    """The gradient, to the bit, of the maximum of windows of ReLU as of ReLU of the maximum.
+    """The gradient of ReLU; that of max_pool(relu(x)) is computed as of relu(max_pool(x)).
 
-    These have fewer elements, and the other order is a kernel that writes to its input's buffer,
-    which LLVM does not vectorize (`compiler_options.updates_apart`): a step of `queue_images` took
-    11.5 ms of all cores and takes 8.5.
+    The bits are the same, the maxima are fewer, and the other order is a kernel that writes to its
+    input's buffer, which LLVM does not vectorize (`compiler_options.updates_apart`): a step of
+    `queue_images` took 11.5 ms of all cores and takes 8.5.
     """
     pooling = _pooling_of(op, dy)
     if pooling is None:
@@ -83,7 +83,7 @@ def _relu_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
 
 
 def _pooling_of(op: Operation, dy: Tensor) -> Operation | None:
-    """The maximum of windows of ReLU's result, if its gradient is all of `dy`."""
+    """The max pooling of ReLU's result, if `dy` is the gradient of nothing else."""
     attrs = dy.op.attrs
     is_of_maximum = (
         op.type == "Relu"
