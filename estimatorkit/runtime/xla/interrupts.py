@@ -15,12 +15,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
-from types import FrameType, ModuleType
+from functools import partial
+from types import FrameType
 from typing import Any
+
+from estimatorkit.runtime.xla.import_hooks import import_within
 
 _PAUSE_SECS = 0.01
 """Long enough for a callback or an import to return."""
@@ -36,8 +37,7 @@ def keep_interrupts() -> None:
     """
     if not isinstance(sys.unraisablehook, _Keeping):
         sys.unraisablehook = _Keeping(sys.unraisablehook)
-    if not any(isinstance(each, _AtomicImports) for each in sys.meta_path):
-        sys.meta_path.insert(0, _AtomicImports())
+    import_within(_atomic, lambda name: name.partition(".")[0] in _ATOMIC)
 
 
 class _Keeping:
@@ -53,22 +53,6 @@ class _Keeping:
             _send_again()
         else:
             self._before(unraisable)
-
-
-class _AtomicImports(MetaPathFinder):
-    """An import finder that defers Ctrl-C until the import ends."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Finds what Python would find."""
-        if name.partition(".")[0] not in _ATOMIC:
-            return None
-        found = PathFinder.find_spec(name, path, target)
-        if found is not None and found.loader is not None:
-            loader: Any = found.loader
-            loader.exec_module = interrupts_put_off(whole=True)(loader.exec_module)
-        return found
 
 
 @contextmanager
@@ -99,6 +83,9 @@ def interrupts_put_off(whole: bool = False) -> Iterator[None]:
             _send_again()
         elif came:
             handler(signal.SIGINT, sys._getframe())
+
+
+_atomic = partial(interrupts_put_off, whole=True)
 
 
 def _in_main_thread() -> bool:
