@@ -196,7 +196,7 @@ class GraphFunction:
         self.structure = structure
         self.traces = 0
         self.gradient: tuple[GraphFunction, list[int]] | None = None  # owned by `host_gradients`
-        self.turn: tuple[GraphFunction, tuple[int, ...]] | None = None  # owned by `host_functions`
+        self.iteration: tuple[GraphFunction, tuple[int, ...]] | None = None  # of `host_functions`
         self._jitted: Callable[..., Any] | None = None
         self.ops = _needed(self.outputs)
         used = {tensor for op in self.ops for tensor in op.inputs} | set(self.outputs)
@@ -205,11 +205,11 @@ class GraphFunction:
         self.inputs = (*self.arguments, *(inner for _, inner in kept))
 
     def copied_into(self, graph: Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """Copies its operations into a graph, and returns its outputs there.
+        """Copies its operations into another graph, and returns the copies of its outputs.
 
         Args:
-            graph: the graph.
-            inputs: tensors of it, in place of its own inputs.
+            graph: the other graph.
+            inputs: tensors of that graph that replace the function's inputs.
         """
         found = dict(zip(self.inputs, inputs, strict=True))
         copies: dict[Operation, Operation] = {}

@@ -17,10 +17,10 @@ from estimatorkit.core.dtypes import DType
 from estimatorkit.core.shapes import TensorShape
 
 MOST = 1024
-"""Kernels that are kept; when there are more, all are forgotten."""
+"""The capacity of the cache, in kernels; a full cache is cleared."""
 
 _LARGEST = 64
-"""The most elements of a constant operand, which is a part of the key."""
+"""The most elements of a constant operand, whose value is part of the key."""
 
 _KNOWN = (np.ndarray, np.generic)
 
@@ -32,15 +32,15 @@ _traces: dict[Any, Any] = {}
 def retraced(
     function: Callable[..., Any], key: Sequence[Any], operands: Sequence[Any]
 ) -> tuple[Any, bool]:
-    """Calls a function of traced and constant operands.
+    """Calls a function, and inlines its cached trace from the second call with a key on.
 
     Args:
         function: a pure function; what it returns follows from `key` and the operands.
-        key: what distinguishes it from others.
+        key: identifies the function.
         operands: traced values, constants in NumPy, and None.
 
     Returns:
-        Its result, and whether it is an earlier trace's.
+        Its result, and whether it comes from a cached trace.
     """
     try:
         whole = _key(key), tuple(map(_of_operand, operands))

@@ -72,8 +72,7 @@ def pull_back(
         forward_type, forward_attrs: those of the forward operation.
         inputs: its inputs.
         wanted: the positions of those to differentiate by.
-        context: what else the trace depends on, to inline an earlier one (see `retraced`); None to
-            trace anew.
+        context: what else the trace depends on, to reuse it (see `retraced`); None to trace anew.
     """
     taken = tuple(wanted)
     linearized = partial(_linearized, forward_type, forward_attrs, taken)
@@ -95,7 +94,7 @@ def pull_back(
 def _linearized(
     forward_type: str, forward_attrs: Mapping[str, Any], wanted: tuple[int, ...], *inputs: Any
 ) -> tuple[dict[int, Any], dict[int, Any], Any]:
-    """`jax.vjp` of a kernel: the outputs that have cotangents, the others, and their function."""
+    """Linearizes a kernel: its differentiable outputs, the others, and the pullback."""
     row = registry.lookup(forward_type)
     known: dict[int, Any] = {}
 

@@ -79,9 +79,9 @@ _MANY_CLASSES_GROWTH = _GROWTH | {"n_trees": 100, "learning_rate": 0.1}
 """Each step grows a tree of each class."""
 
 _EPOCHS_IN_FOLDS = 64
-"""128 were no better. One network per fold is as good as two with half of the epochs, better from
-3,500 rows on (wine .525 instead of .508, phoneme .962 instead of .957), and predicts in half of the
-time."""
+"""The most epochs of a fold's network; 128 were no better. One network per fold is as good as two
+with half of the epochs, better from 3,500 rows on (wine .525 instead of .508, phoneme .962 instead
+of .957), and predicts in half of the time."""
 
 _BATCH = 4096
 """Rows at once. Evaluations of one size of batches compile in 1.9 s, those of two in 2.6 s."""
@@ -154,7 +154,7 @@ class _Ensemble(Estimator):
         return np.flatnonzero(load_variable(checkpoint, _WEIGHTS)).tolist()
 
     def _checkpoint_or_none(self, path: str | os.PathLike[str] | None) -> str | None:
-        """See `Estimator`; the members with a weight must be those of the latest checkpoint."""
+        """See `Estimator`; the same members must have a weight as in the latest checkpoint."""
         found, latest = super()._checkpoint_or_none(path), self.latest_checkpoint()
         if found != latest and latest and self._weighted(found) != self._weighted(latest):
             raise value_error(

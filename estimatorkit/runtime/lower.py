@@ -92,7 +92,7 @@ def interpret(
         InvalidArgumentError: a kernel rejected its inputs.
     """
     shared = {} if host else _shared_pulls(ops, rewriting)
-    again = None if host or differentiable else traced_for()
+    trace_context = None if host or differentiable else traced_for()
     pulls: dict[str, tuple[Sequence[Any], Any, tuple[int, ...]]] = {}
     outputs: Sequence[Any]
     for op in ops:
@@ -125,13 +125,13 @@ def interpret(
             elif vjp.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in pulls:
                 outputs = _pull(op, inputs, pulls[_forward_of(op, rewriting)])
             elif op.name in shared:
-                given, pull = vjp.pull_back(op.type, attrs, inputs, shared[op.name], again)
+                given, pull = vjp.pull_back(op.type, attrs, inputs, shared[op.name], trace_context)
                 pulls[op.name] = (given, pull, shared[op.name])
                 outputs = given
             elif differentiable and gradients.is_special(op):
                 outputs = _run_with_own_gradient(op, inputs, values, state)
             else:
-                outputs = _run_kernel(op, row, inputs, attrs, state, host, context, again)
+                outputs = _run_kernel(op, row, inputs, attrs, state, host, context, trace_context)
         except OpError as error:
             attribute(op, error)
             raise
@@ -213,7 +213,7 @@ def _run_kernel(
     state: dict[str, Any],
     host: bool,
     context: Any,
-    again: Any = None,
+    trace_context: Any = None,
 ) -> Sequence[Any]:
     if row.semantics.effects:
         trust.check(op, row.semantics.has_effects(attrs), inputs)
@@ -249,9 +249,9 @@ def _run_kernel(
                 for at, each in enumerate(inputs)
             ]
         with folding.quiet():  # constants are NumPy's
-            if again is not None and row.semantics.updates:
+            if trace_context is not None and row.semantics.updates:
                 kernel = partial(row.kernel, **attrs)
-                result, _ = retraced(kernel, ("kernel", op.type, attrs, again), inputs)
+                result, _ = retraced(kernel, ("kernel", op.type, attrs, trace_context), inputs)
             else:
                 result = row.kernel(*inputs, **attrs)
     return list(result) if isinstance(result, (tuple, list)) else [result]

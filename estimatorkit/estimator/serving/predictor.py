@@ -177,7 +177,7 @@ class Predictor:
     def _in_blocks(
         self, signatures: Sequence[Signature], fed: list[Any], rows: int
     ) -> list[NDArray[Any]]:
-        """Computes the outputs, of independent rows in blocks of at most `BLOCK`.
+        """Computes the outputs; independent rows are computed in blocks of at most `BLOCK`.
 
         Args:
             signatures: of the same graph and inputs.

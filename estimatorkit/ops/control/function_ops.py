@@ -29,7 +29,7 @@ from estimatorkit.core.registry import Place, Role, Spec, role_of
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.control import host_gradients
-from estimatorkit.ops.control.host_functions import ELEMENT, host_function, turn_of
+from estimatorkit.ops.control.host_functions import ELEMENT, host_function, iteration_of
 from estimatorkit.ops.control.scan_vjp import scan
 from estimatorkit.ops.control.while_vjp import while_loop
 from estimatorkit.ops.math.linalg import MATMUL, matrix_product
@@ -320,8 +320,8 @@ def _while_on_host(
     call = _Call(functions, positions, host_function(context))
     every = list(inputs)
     if not keyed and not call.changed:  # otherwise each function has a state of its own
-        turn, where = turn_of(functions, positions, leading)
-        call = _Call((functions[0], turn), (positions[0], where), host_function(context))
+        iteration, where = iteration_of(functions, positions, leading)
+        call = _Call((functions[0], iteration), (positions[0], where), host_function(context))
     # BLAS keeps its threads where Python's code computes; elsewhere changing their number once
     # saves 4 us an iteration.
     on_host = any(function.on_host for function in functions)
@@ -333,7 +333,7 @@ def _while_on_host(
             every[:leading], holds = outputs[:leading], outputs[leading:]
             for at, value in zip(call.changed, new, strict=True):
                 every[at] = value
-            holds = holds or call(0, every)[1]
+            holds = holds or call(0, every)[1]  # the body alone does not say
     return [*(every[at] for at in call.changed), *every[:leading]]
 
 

@@ -28,21 +28,18 @@ class HostFunction:
     def __init__(self, function: GraphFunction, state: ProcessState) -> None:
         self._state = state.for_function(function.graph)
         inputs = list(enumerate(function.inputs))
-        tensors = [tensor for _, tensor in inputs if tensor.dtype is not resource]
+        fed = [(at, tensor) for at, tensor in inputs if tensor.dtype is not resource]
         outputs = list(dict.fromkeys(function.outputs))
         self._order = [outputs.index(tensor) for tensor in function.outputs]
-        self._feeds = [
-            (at, tensor.dtype.numpy_dtype) for at, tensor in inputs if tensor.dtype is not resource
-        ]
+        self._feeds = [(at, tensor.dtype.numpy_dtype) for at, tensor in fed]
         self._variables = [
             (at, tensor.op.name, at in function.updated)
             for at, tensor in inputs
             if tensor.dtype is resource
         ]
         self._changed = [function.inputs[at].op.name for at in function.updated]
-        runner = PlanRunner(
-            make_plan(function.graph, outputs, [], tensors, state.placer), self._state
-        )
+        plan = make_plan(function.graph, outputs, [], [each for _, each in fed], state.placer)
+        runner = PlanRunner(plan, self._state)
         # Buffers of variables are donated: what shares them must be copied.
         self._run = runner.run if self._variables else runner.compute
         # Variables live in the body's own state: one run at a time. Other functions may block and
@@ -95,11 +92,11 @@ def host_function(
     return run
 
 
-def turn_of(
+def iteration_of(
     functions: Sequence[GraphFunction], positions: Sequence[Sequence[int]], leading: int
 ) -> tuple[GraphFunction, tuple[int, ...]]:
-    """A loop's body, followed by the condition for the values that it returns: a plan for both
-    takes a third less time than two plans, if the operations are small.
+    """Joins a loop's body with the condition on its results: one plan for both takes a third less
+    time than two, if the operations are small.
 
     Args:
         functions, positions, leading: of the `While`: condition and body.
@@ -109,7 +106,7 @@ def turn_of(
         of its inputs.
     """
     condition, body = functions
-    if body.turn is None:
+    if body.iteration is None:
         graph = FunctionGraph(body.graph.outer)
         known: dict[int, Tensor] = {}
         for function, own in zip((body, condition), reversed(positions), strict=True):
@@ -121,5 +118,5 @@ def turn_of(
         where = tuple(known)
         known.update(enumerate(following[:leading]))
         holds = condition.copied_into(graph, [known[at] for at in positions[0]])
-        body.turn = GraphFunction(graph, arguments, [*following, *holds], None), where
-    return body.turn
+        body.iteration = GraphFunction(graph, arguments, [*following, *holds], None), where
+    return body.iteration

@@ -94,8 +94,8 @@ def _decode_csv(
 def _plain_columns(
     records: Sequence[bytes], delimiter: bytes, quotes: bool, chosen: Sequence[int]
 ) -> list[Sequence[bytes]] | None:
-    """The columns of records of equally many fields, without quotes and newlines: all are split in
-    one call, in a quarter of the time. None if there are others."""
+    """Splits records without quotes and newlines, all of as many fields, by one call, in a quarter
+    of the time; None for other records."""
     joined = delimiter.join(records)
     if not all(records) or b"\n" in joined or b"\r" in joined or (quotes and b'"' in joined):
         return None

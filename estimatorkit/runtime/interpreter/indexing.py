@@ -73,15 +73,15 @@ def _only_axis(windows: Windows) -> int | None:
 
 def _taken(windows: Windows, equation: Equation, fill: Any, axis: int) -> Function:
     """Takes along an axis."""
-    whole = integers(windows, equation.inputs[1].dtype)
-    find = bases(windows, equation.inputs[1], math.prod(windows.operand[axis + 1 :]))
     lead, rank = len(windows.indices), len(equation.result.shape)
     natural = (*range(axis, axis + lead), *range(axis), *range(axis + lead, rank))
     order = tuple(natural[at] for at in inverse(windows.order))
     same = order == tuple(range(rank))
-    mask_shape = (*[1] * axis, *windows.indices, *[1] * (rank - lead - axis))
     if windows.clamp and same:  # NumPy clamps in a third of the time
+        whole = integers(windows, equation.inputs[1].dtype)
         return lambda x, indices: x.take(whole(indices[..., 0]), axis, mode="clip")
+    find = bases(windows, equation.inputs[1], math.prod(windows.operand[axis + 1 :]))
+    mask_shape = (*[1] * axis, *windows.indices, *[1] * (rank - lead - axis))
 
     def run(x: Any, indices: Any) -> Any:
         first, inside = find(indices)

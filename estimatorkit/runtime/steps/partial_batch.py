@@ -62,8 +62,8 @@ class PartialBatches:
 
     @property
     def is_in_long_runs(self) -> bool:
-        """Whether each run is a call of its own; the same for all calls of a block, so that results
-        do not depend on how its steps are divided into calls."""
+        """Whether each run of equal shapes is a call of its own; decided by all rows of the block,
+        so that results do not depend on how its steps are divided into calls."""
         return len(self.runs) <= 2 or self.runs.max() >= LONG * len(self.runs)
 
 

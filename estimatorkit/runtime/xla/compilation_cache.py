@@ -70,7 +70,7 @@ def use_compilation_cache() -> Path | None:
 
 
 class _Thread(threading.local):
-    """JAX's options until the thread's next compilation has finished."""
+    """The JAX options that hold until the thread's next compilation has finished."""
 
     def __init__(self) -> None:
         self.until_compiled = ExitStack()

@@ -309,16 +309,16 @@ class _Evaluation:
     def _products(
         self, loop: Repetition, fixed: Mapping[Place, Any]
     ) -> dict[Place, tuple[Factor, Factor]]:
-        """Matrix products of which the sum is used only, such as gradients of weights, and their
-        factors: one product of the factors of all iterations replaces as many, and additions of
-        arrays as large. Factors that are larger than that are not kept."""
+        """Finds matrix products that are only summed, such as gradients of weights, and their
+        factors: one product of the factors of all iterations replaces one per iteration, and the
+        additions. Factors larger than their product are not kept."""
         inside = {
             each.place for own in loop.operands for each in own if isinstance(each, Own | Carried)
         }
         found: dict[Place, tuple[Factor, Factor]] = {}
         for place in loop.sums - inside:
             equation = self._equations[loop.start + place.at]
-            left_right = tuple(
+            factors = tuple(
                 each
                 for each in loop.operands[place.at]
                 if isinstance(each, Stacked | Carried)
@@ -327,10 +327,10 @@ class _Evaluation:
             if (
                 equation.primitive.name == "dot_general"
                 and equation.params["dimension_numbers"][1] == ((), ())
-                and len(left_right) == 2
+                and len(factors) == 2
                 and sum(map(_size, equation.invars)) <= 2 * _size(equation.outvars[0])
             ):
-                found[place] = left_right
+                found[place] = factors
         return found
 
     def _fixed(self, loop: Repetition, invariants: Mapping[int, Any]) -> dict[Place, Any]:
@@ -455,7 +455,7 @@ def bind_equation(equation: Equation, operands: Any) -> list[Any]:
 
 
 def _product_of_rows(equation: Equation, left: Any, right: Any) -> Any:
-    """The sum of an equation's matrix products, of factors stacked along a new first axis."""
+    """Sums an equation's matrix products over factors that are stacked along a new first axis."""
     contracted, batch = equation.params["dimension_numbers"]
     dimensions = tuple((0, *(axis + 1 for axis in axes)) for axes in contracted)
     parameters = {**equation.params, "dimension_numbers": (dimensions, batch)}

@@ -46,7 +46,7 @@ def is_portable() -> bool:
 
 
 def traced_for() -> tuple[bool, bool]:
-    """What implementations by platform depend on: whether within `portable()`, and `general()`."""
+    """What `by_platform` and the like depend on: whether within `portable()`, and `general()`."""
     return _PORTABLE.get(), _GENERAL.get()
 
 

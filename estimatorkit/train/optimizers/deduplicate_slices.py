@@ -36,7 +36,7 @@ def _sum_repeated_rows(values: Any, indices: Any, rows: int) -> tuple[Any, Any]:
     if indices.shape[0] == 0:
         return values, indices
     touched, position = distinct(indices, rows)
-    return summed_rows(values, position, indices.shape[0]), touched
+    return segment_sum(values, position, indices.shape[0]), touched
 
 
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
@@ -72,12 +72,12 @@ def distinct(indices: Any, rows: int) -> tuple[Any, Any]:
         position = _first_places(indices, places)
     else:
         first = jnp.full((rows + 1,), count, np.int32)
-        position = rows_at(at_rows(lax.scatter_min, first, indices, places), indices)
+        position = gather_rows(scatter_rows(lax.scatter_min, first, indices, places), indices)
     return jnp.where(position == places, indices, rows), position
 
 
-def rows_at(table: Any, indices: Any) -> Any:
-    """The rows of a table; those beyond its end are the last.
+def gather_rows(table: Any, indices: Any) -> Any:
+    """Gathers rows of a table; an index beyond its end gives the last row.
 
     `indices` `(n,)` are not negative, here and below: JAX's indexing counts negative ones from the
     end, by three operations in each use.
@@ -87,16 +87,16 @@ def rows_at(table: Any, indices: Any) -> Any:
     return lax.gather(table, lax.expand_dims(indices, (1,)), numbers, sizes, mode="clip")
 
 
-def at_rows(scatter: Callable[..., Any], table: Any, indices: Any, rows: Any) -> Any:
-    """A table with rows combined into it by `scatter`; those beyond its end are dropped."""
+def scatter_rows(scatter: Callable[..., Any], table: Any, indices: Any, rows: Any) -> Any:
+    """Scatters rows into a table by `lax.scatter` or its like; rows beyond its end are dropped."""
     numbers = lax.ScatterDimensionNumbers(tuple(range(1, table.ndim)), (0,), (0,))
     return scatter(table, lax.expand_dims(indices, (1,)), rows, numbers, mode="drop")
 
 
-def summed_rows(values: Any, position: Any, count: Any) -> Any:
-    """The sums of the rows of each position, of which there are `count`."""
+def segment_sum(values: Any, position: Any, count: Any) -> Any:
+    """Sums the rows of each of `count` positions."""
     sums = jnp.zeros((count, *values.shape[1:]), values.dtype)
-    return at_rows(lax.scatter_add, sums, position, values)
+    return scatter_rows(lax.scatter_add, sums, position, values)
 
 
 _ROWS_PER_INDEX = 100
@@ -122,9 +122,9 @@ def _first_places(indices: Any, places: Any) -> Any:
         left = position == count
         slot = jnp.where(left, (words * factor) >> np.uint32(32 - bits), np.uint32(1 << bits))
         winners = jnp.full(((1 << bits) + 1,), count - 1, np.int32)
-        winner = rows_at(at_rows(lax.scatter_min, winners, slot, places), slot)
+        winner = gather_rows(scatter_rows(lax.scatter_min, winners, slot, places), slot)
         return factor * _HASH_FACTOR, jnp.where(
-            left & (rows_at(indices, winner) == indices), winner, position
+            left & (gather_rows(indices, winner) == indices), winner, position
         )
 
     start = (jnp.asarray(_HASH_FACTOR), jnp.full_like(places, count))
@@ -135,4 +135,4 @@ _HASH_FACTOR = np.uint32(0x9E3779B1)
 """2^32 by the golden ratio, odd (Knuth, volume 3, section 6.4); its powers are the next hashes."""
 
 
-__all__ = ["at_rows", "deduplicate_slices", "distinct", "rows_at", "summed_rows"]
+__all__ = ["scatter_rows", "deduplicate_slices", "distinct", "gather_rows", "segment_sum"]

@@ -24,10 +24,10 @@ from estimatorkit.core.shapes import differ
 from estimatorkit.runtime.xla import host_tuning
 from estimatorkit.runtime.xla.sharded_rows import ShardedRows, on_own_rows
 from estimatorkit.train.optimizers.deduplicate_slices import (
-    at_rows,
     distinct,
-    rows_at,
-    summed_rows,
+    gather_rows,
+    scatter_rows,
+    segment_sum,
 )
 
 Rows = tuple[float, ...]
@@ -96,19 +96,22 @@ class UpdateRule:
         indices = jnp.where((indices < 0) | (indices >= rows), rows, indices)
         if self.sparse_rows == "added":
             (steps,) = self._step([jnp.zeros_like(values)], values, hyperparameters)
-            return (at_rows(lax.scatter_add, state[0], indices, steps.astype(state[0].dtype)),)
+            return (scatter_rows(lax.scatter_add, state[0], indices, steps.astype(state[0].dtype)),)
         if self.sparse_rows != "touched":
-            whole = summed_rows(values, indices, rows)
+            whole = segment_sum(values, indices, rows)
             variable, *slots = self._step(state, whole, hyperparameters)
             if self.sparse_rows == "every slot":
-                variable = at_rows(lax.scatter, state[0], indices, rows_at(variable, indices))
+                variable = scatter_rows(
+                    lax.scatter, state[0], indices, gather_rows(variable, indices)
+                )
             return (variable, *slots)
         touched, position = distinct(indices, rows)
         touched = host_tuning.prefetch_rows(touched, *state)
-        summed = summed_rows(values, position, indices.shape[0])
-        new = self._step([rows_at(each, touched) for each in state], summed, hyperparameters)
+        summed = segment_sum(values, position, indices.shape[0])
+        new = self._step([gather_rows(each, touched) for each in state], summed, hyperparameters)
         return tuple(
-            at_rows(lax.scatter, each, touched, rows) for each, rows in zip(state, new, strict=True)
+            scatter_rows(lax.scatter, each, touched, rows)
+            for each, rows in zip(state, new, strict=True)
         )
 
     def _step(

@@ -29,11 +29,11 @@ from estimatorkit.runtime.steps.columns import stack
 from estimatorkit.runtime.xla.at_exit import native
 
 LARGEST = 64
-"""Records of a block."""
+"""The most records of a reader in a block."""
 
 USUAL = 32
-"""Elements of another queue of a block: the default capacity of an input producer's. The first
-block may have one; an executable for it, or for more than 32, would hardly be used again."""
+"""The most elements of another queue in a block: the default capacity of an input producer. The
+first block may have one; executables for it, or for more than 32, would hardly be used again."""
 
 _ENQUEUE = "QueueEnqueueV2"
 _FILES = frozenset({"ReadFile"})
