@@ -560,6 +560,22 @@ def test_failing_run_compiles_once() -> None:
         assert len(tested.jaxpr.jaxpr.outvars) == 2
 
 
+@pytest.mark.parametrize("lookups", [1, 5])
+def test_cost_per_variable_does_not_depend_on_number_of_checks(lookups: int) -> None:
+    def compared(updates: int) -> int:
+        """The number of comparisons in the XLA code of a step that updates so many variables."""
+        with tf.Graph().as_default(), tf.Session() as session:
+            ids = [tf.placeholder(tf.int32, [at + 2]) for at in range(lookups)]
+            values = [tf.placeholder(tf.float32, [at + 3, 4]) for at in range(lookups)]
+            found = [tf.reduce_sum(tf.gather(*each)) for each in zip(values, ids, strict=True)]
+            made = [tf.get_variable(f"v{at}", [at + 5]) for at in range(updates)]
+            step = tf.group(*[each.assign_add(each * tf.add_n(found)) for each in made])
+            code = session.traced(step, [*ids, *values])[0].lower().compile().as_text()
+            return code.count(" compare(") + code.count(" select(")
+
+    assert compared(9) - compared(4) <= 5 * 3
+
+
 def test_checks_can_be_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESTIMATORKIT_CHECKS", "0")
     ids = tf.placeholder(tf.int32, [2])
