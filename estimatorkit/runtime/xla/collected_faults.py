@@ -61,9 +61,9 @@ _LAST = np.int32(np.iinfo(np.int32).max)
 def _first(tests: Sequence[_Test]) -> tuple[Any, Any]:
     """The vector of the first test that fails, and whether none does.
 
-    The vector is computed in each step, in few kernels, each of which takes about 1 us: one minimum of the
-    numbers of all tests' elements, then scalars. By `lax.cond` or `argmax` it took 20 us longer on
-    a CPU (jax 0.10).
+    The vector is computed in each step, in few kernels, each of which takes about 1 us: one minimum
+    of the numbers of all tests' elements, then scalars. By `lax.cond` or `argmax` it took 20 us
+    longer on a CPU (jax 0.10).
     """
     ends = np.cumsum([test.bad.size for test in tests], dtype=np.int64)
     if ends[-1] >= _LAST and len(tests) > 1:
