@@ -90,6 +90,7 @@ class CompiledSegment:
         with self._context():
             self._constants = large_constants(segment)
         self._device = device_named(segment.device)
+        self._is_on_cpu = is_cpu(self._device)
         self._is_quick = True
         self._is_soon = True  # the same, for every call
         self._may_not_end = any(map(may_not_end, segment.ops))
@@ -171,7 +172,7 @@ class CompiledSegment:
         known = executor
         if executor is None:
             leaves = self._interpreter.is_long if self._is_brief else self._interpreter.leaves
-            if mode == "xla" or not is_cpu(self._device) or (mode == "auto" and leaves(inputs)):
+            if mode == "xla" or not self._is_on_cpu or (mode == "auto" and leaves(inputs)):
                 executor = self._compile(static, self._record)
         elif isinstance(executor, Interpretation) and mode == "auto" and not self._is_brief:
             executor = known = self._executable(executor) or executor
@@ -196,7 +197,7 @@ class CompiledSegment:
         with self._context():
             kept, donated = state.held.begin(access, state.take, state.raise_if_cancelled)
             try:
-                if is_cpu(self._device):
+                if self._is_on_cpu:
                     inputs = [_in_place(each) for each in inputs]
                 given = inputs, kept, donated
                 if state.several_devices:

@@ -153,7 +153,7 @@ class Fetches:
         # The two usual forms, a single fetch and a flat list, are packed without walking the
         # structure.
         plain = not any(map(is_composite, leaves))
-        self._single = plain and not nest.is_nested(structure) and bool(self.tensors)
+        self._single = plain and not nest.is_nested(structure)
         self._flat_list = plain and type(structure) is list and len(leaves) == len(structure)
         self._flat_list = self._flat_list and not any(map(nest.is_nested, structure))
         self._flat_positions = [own[0] if own else None for own in self._positions]
@@ -166,7 +166,7 @@ class Fetches:
     def pack(self, results: Sequence[Any]) -> Any:
         """Packs the values of `tensors` into the structure of the fetches; None for operations."""
         if self._single:
-            return results[0]
+            return results[0] if self.tensors else None
         if self._flat_list:
             return [None if at is None else results[at] for at in self._flat_positions]
         leaves = []
@@ -278,11 +278,12 @@ class _FeedConverter:
         self._seen: tuple[int, ...] | None = None
 
     def __call__(self, value: Any) -> Any:
-        array = (
-            value
-            if isinstance(value, jax.Array) and value.dtype == self._dtype
-            else self._array(value)
-        )
+        fits = not self._is_string and getattr(value, "dtype", None) == self._dtype
+        # `isinstance` of `jax.Array` takes as long as the rest.
+        if fits and (type(value) is np.ndarray or isinstance(value, jax.Array)):
+            array = value
+        else:
+            array = self._array(value)
         if array.shape != self._seen:
             if not self._tensor.shape.is_compatible_with(array.shape):
                 raise value_error(

@@ -254,9 +254,12 @@ class ResourceStore:
         self._in_numpy.difference_update(names)
 
     def _forget_readers(self, values: Sequence[Any]) -> None:
-        if values:
-            self._being_read.subtract(map(id, values))
-            self._being_read = +self._being_read
+        readers = self._being_read
+        for each in map(id, values):  # Counter's own arithmetic takes 4 us
+            if readers[each] > 1:
+                readers[each] -= 1
+            else:
+                del readers[each]
 
     def _to_donate(self, values: list[Any]) -> list[Any]:
         """Values of variables to donate to a run: copies of those being read."""
