@@ -278,9 +278,9 @@ class _FeedConverter:
         self._seen: tuple[int, ...] | None = None
 
     def __call__(self, value: Any) -> Any:
-        fits = not self._is_string and getattr(value, "dtype", None) == self._dtype
         # `isinstance` of `jax.Array` takes as long as the rest.
-        if fits and (type(value) is np.ndarray or isinstance(value, jax.Array)):
+        is_array = type(value) is np.ndarray or isinstance(value, jax.Array)
+        if is_array and value.dtype == self._dtype and not self._is_string:
             array = value
         else:
             array = self._array(value)
