@@ -1,4 +1,4 @@
-"""Reuse of traces: a kernel that is traced for the second time is inlined from then on.
+"""A cache of traces: when a kernel is traced again, its jaxpr is reused.
 
 Most operations of a network have the type, attributes and shapes of others, in layers that are
 alike, and in the steps of training and evaluation. JAX takes 2 ms to differentiate a small kernel
@@ -32,7 +32,7 @@ _traces: dict[Any, Any] = {}
 def retraced(
     function: Callable[..., Any], key: Sequence[Any], operands: Sequence[Any]
 ) -> tuple[Any, bool]:
-    """Calls a function, and inlines its cached trace from the second call with a key on.
+    """Calls a function; later calls with equal keys inline its cached trace.
 
     Args:
         function: a pure function; what it returns follows from `key` and the operands.

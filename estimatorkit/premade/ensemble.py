@@ -154,7 +154,7 @@ class _Ensemble(Estimator):
         return np.flatnonzero(load_variable(checkpoint, _WEIGHTS)).tolist()
 
     def _checkpoint_or_none(self, path: str | os.PathLike[str] | None) -> str | None:
-        """See `Estimator`; the same members must have a weight as in the latest checkpoint."""
+        """See `Estimator`; members with weights must match those in the latest checkpoint."""
         found, latest = super()._checkpoint_or_none(path), self.latest_checkpoint()
         if found != latest and latest and self._weighted(found) != self._weighted(latest):
             raise value_error(

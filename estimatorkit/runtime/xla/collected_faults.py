@@ -228,8 +228,8 @@ class _Collected:
     def _is_good(self) -> Any:
         """Whether there has been no fault so far.
 
-        It does not depend on the vector, if possible: XLA repeats what it is computed from in the
-        kernel of each variable's update, which were a third of a transformer's instructions.
+        Computed without the vector where possible: XLA fuses what this depends on into the kernel
+        of each variable's update; the vector's part was a quarter of a transformer's instructions.
         """
         vector = self.shared()
         if self._good is None:

@@ -70,7 +70,7 @@ def use_compilation_cache() -> Path | None:
 
 
 class _Thread(threading.local):
-    """The JAX options that hold until the thread's next compilation has finished."""
+    """JAX options that are in effect until the thread's next compilation ends."""
 
     def __init__(self) -> None:
         self.until_compiled = ExitStack()

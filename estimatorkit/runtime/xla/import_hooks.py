@@ -14,7 +14,9 @@ from typing import Any
 def import_within(
     context: Callable[[], AbstractContextManager[Any]], applies: Callable[[str], bool]
 ) -> None:
-    """Runs modules within a context manager when they are imported; once per `context`.
+    """Executes modules within a context manager when they are imported.
+
+    Calling it again with the same `context` has no effect.
 
     Args:
         context: makes the context manager.
@@ -27,7 +29,7 @@ def import_within(
 
 
 class _Hook(MetaPathFinder):
-    """The import finder of one `import_within`."""
+    """The import finder that `import_within` installs."""
 
     def __init__(
         self, context: Callable[[], AbstractContextManager[Any]], applies: Callable[[str], bool]
