@@ -74,7 +74,7 @@ def error_of(action: Callable[[], object]) -> dict[str, str] | None:
         return {
             "class": type(error).__name__,
             "module": type(error).__module__,
-            "first_line": re.sub(r"0x[0-9a-f]+", "<address>", line)[:200],
+            "first_line": re.sub(r"\b0x[0-9a-f]+", "<address>", line)[:200],
         }
     return None
 

@@ -479,7 +479,7 @@ class LineCollector(logging.Handler):
         line = re.sub(r"Inference Time : [\d.]+s", "Inference Time : <seconds>s", line)
         line = re.sub(r"global_step/sec: [\d.e+]+", "global_step/sec: <rate>", line)
         line = re.sub(r"\([\d.]+ sec\)", "(<seconds> sec)", line)
-        line = re.sub(r"0x[0-9a-f]+", "<address>", line)
+        line = re.sub(r"\b0x[0-9a-f]+", "<address>", line)
         self.lines.append(f"{record.levelname}: {line[:400]}")
 
 
