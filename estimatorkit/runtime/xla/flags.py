@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
-from importlib.util import find_spec
 
 _EXTRA = "--xla_backend_extra_options"
 _NO_UNROLLING = "xla_cpu_disable_loop_unrolling"
@@ -34,6 +32,9 @@ def compile_without_strength_reduction() -> None:
     `benchmarks/cold.py`). Called before the first session, since it needs jaxlib's version: LLVM
     ends the process if it does not know an option.
     """
+    import platform  # Not above: it takes 1 ms of the package's import.
+    from importlib.util import find_spec
+
     from jaxlib.version import __version__ as jaxlib_version
 
     is_known = jaxlib_version.startswith("0.10.") and platform.machine() in ("x86_64", "AMD64")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
@@ -28,8 +27,11 @@ def import_within(
         sys.meta_path.insert(0, _Hook(context, applies))
 
 
-class _Hook(MetaPathFinder):
-    """The import finder that `import_within` installs."""
+class _Hook:
+    """The import finder that `import_within` installs.
+
+    It has no base class: importing `importlib.abc` takes half as long as importing the package.
+    """
 
     def __init__(
         self, context: Callable[[], AbstractContextManager[Any]], applies: Callable[[str], bool]
