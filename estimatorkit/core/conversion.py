@@ -389,8 +389,8 @@ def make(
     Raises:
         TypeError, ValueError: an input cannot be converted.
     """
-    alike = [key for key in inputs if same_dtype and key not in (attrs or {})]
-    if all(isinstance(value, Tensor) for value in inputs.values()):
+    alike = [key for key in inputs if not attrs or key not in attrs] if same_dtype else []
+    if all([isinstance(value, Tensor) for value in inputs.values()]):
         tensors = list(inputs.values())
         registry.check_same_dtype(op_type, [inputs[key] for key in alike], name)
         return registry.output(op_type, tensors, attrs, name)

@@ -95,7 +95,8 @@ class Graph:
             RuntimeError: the graph is finalized.
             ValueError: an input belongs to another graph, or the name is malformed.
         """
-        inputs = [each if each.graph is self else self.capture(each) for each in inputs]
+        inputs = tuple([each if each.graph is self else self.capture(each) for each in inputs])
+        scopes = self._scopes
         with self._lock:
             if self._finalized:
                 raise RuntimeError(
@@ -115,29 +116,29 @@ class Graph:
                         expected="letters, digits and ._/>-, not starting with one of _/>-",
                     )
                 full_name = self.unique_name(name)
-            override = self._scopes.gradients.get(op_type)
+            override = scopes.gradients.get(op_type)
             if override is not None:
                 attrs = {**(attrs or {}), "_gradient_op_type": override}
-            if self._scopes.unchecked:
+            if scopes.unchecked:
                 attrs = {**(attrs or {}), "_checked": False}
             op = Operation(
                 self,
                 len(self._ops),
                 op_type,
                 full_name,
-                tuple(inputs),
+                inputs,
                 self._control_inputs(inputs),
                 attrs or {},
                 "",
                 user_line(),
                 outputs,
             )
-            if self._scopes.colocation:
-                groups = (each.colocation_groups() for each in self._scopes.colocation)
+            if scopes.colocation:
+                groups = (each.colocation_groups() for each in scopes.colocation)
                 op.attrs["_class"] = tuple(
                     sorted({name.decode() for each in groups for name in each})
                 )
-            devices.place(op, self._scopes.devices)
+            devices.place(op, scopes.devices)
             self._ops.append(op)
             self._by_name[full_name] = op
             return op
@@ -232,7 +233,8 @@ class Graph:
         Yields:
             The scope's string, ending in '/'.
         """
-        outer = self._scopes.name
+        own = vars(self._scopes)
+        outer = own["name"]
         if not name:
             inner = ""
         elif name.endswith("/"):
@@ -245,8 +247,11 @@ class Graph:
                     expected="letters, digits and ._/>-; top-level names do not start with _/>-",
                 )
             inner = self.unique_name(name)
-        with self._scoped(name=inner):
+        own["name"] = inner  # not by _scoped, which takes a tenth of the time of a gradient's graph
+        try:
             yield inner + "/" if inner else ""
+        finally:
+            own["name"] = outer
 
     def get_name_scope(self) -> str:
         """The current name scope, without the trailing '/'."""

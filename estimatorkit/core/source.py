@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from typing import NamedTuple
@@ -24,10 +25,20 @@ class SourceLine(NamedTuple):
         return f"{self.file}:{self.line}, in {self.function}"
 
 
+_line = functools.lru_cache(maxsize=4096)(SourceLine)
+"""One object for the operations of a loop: the collector goes through all objects of a graph."""
+
+
+@functools.cache
+def _passed_over(file: str) -> bool:
+    return file.startswith(_PASSED_OVER)
+
+
 def user_line() -> SourceLine:
     """Returns the innermost line on the stack outside this package, without reading files."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
-        frame = frame.f_back
     code = frame.f_code
-    return SourceLine(code.co_filename, frame.f_lineno, code.co_name)
+    while frame.f_back is not None and _passed_over(code.co_filename):
+        frame = frame.f_back
+        code = frame.f_code
+    return _line(code.co_filename, frame.f_lineno, code.co_name)

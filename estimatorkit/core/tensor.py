@@ -269,7 +269,7 @@ class Operation:
         self.device = device
         self.source = source
         self.outputs = tuple(
-            Tensor(self, position, dtype, shape) for position, (dtype, shape) in enumerate(outputs)
+            [Tensor(self, index, dtype, shape) for index, (dtype, shape) in enumerate(outputs)]
         )
 
     def __deepcopy__(self, memo: Any) -> Operation:

@@ -111,11 +111,11 @@ class CompiledSegment:
             values[tensor] if tensor in values else self._constants[tensor]  # feeds win
             for tensor in self._traced
         ]
-        static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
-        key = (
-            *[(value.tobytes(), value.shape) for value in static.values()],
-            *[(each.shape, each.dtype) for each in inputs],
-        )
+        static = {}
+        key: tuple[Any, ...] = tuple([(each.shape, each.dtype) for each in inputs])
+        if self._static:
+            static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
+            key = (*[(value.tobytes(), value.shape) for value in static.values()], *key)
         executable = self._executables.get(key)
         if executable is None:
             with self._compiling:  # equal shapes wait for one compilation
@@ -168,13 +168,15 @@ class CompiledSegment:
             The outputs, the new values of variables, and the vector of faults (see `faults`), if
             there are tests; and what is to run these shapes next time.
         """
+        if executor is not None and not isinstance(executor, Interpretation):
+            return self._call(executor, inputs, False), executor
         mode = self._state.executor
         known = executor
         if executor is None:
             leaves = self._interpreter.is_long if self._is_brief else self._interpreter.leaves
             if mode == "xla" or not self._is_on_cpu or (mode == "auto" and leaves(inputs)):
                 executor = self._compile(static, self._record)
-        elif isinstance(executor, Interpretation) and mode == "auto" and not self._is_brief:
+        elif mode == "auto" and not self._is_brief:
             executor = known = self._executable(executor) or executor
         if executor is None or isinstance(executor, Interpretation):
             try:

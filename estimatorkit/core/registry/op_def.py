@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -206,10 +207,11 @@ class OpDef:
         """Whether `op` is of this type."""
         return op.type == self.type
 
-    def accepted(self, position: int) -> tuple[DType, ...]:
-        """The dtypes that the input at `position` may have; empty for any."""
+    @functools.cached_property
+    def accepted(self) -> tuple[tuple[DType, ...], ...]:
+        """The dtypes that the first inputs may have; empty for any."""
         each = (self.accepts,) if isinstance(self.accepts, str) else self.accepts
-        return members(each[position]) if position < len(each) else ()
+        return tuple(map(members, each)) if self.accepts else ()
 
     def lacks_inputs(self, count: int, attrs: Attrs) -> bool:
         """Whether the kernel requires more than `count` inputs beside these attributes."""

@@ -35,11 +35,10 @@ def apply(
     attrs = attrs or {}
     if row.semantics.has_effects(attrs):
         attrs = marked(attrs)
-    if row.accepts:
-        for position, tensor in enumerate(inputs):
-            allowed = row.accepted(position)
-            if allowed and tensor.dtype not in allowed:
-                raise not_allowed(tensor, allowed, f"{name or row.type} ({row.type})", position)
+    for tensor, allowed in zip(inputs, row.accepted, strict=False):
+        if allowed and tensor.dtype not in allowed:
+            position = list(inputs).index(tensor)
+            raise not_allowed(tensor, allowed, f"{name or row.type} ({row.type})", position)
     outputs = infer(row, inputs, attrs)
     graph = get_default_graph()
     if inputs and not graph.reaches(inputs[0].graph):

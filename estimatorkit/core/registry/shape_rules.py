@@ -41,8 +41,9 @@ def no_outputs(inputs: Sequence[Tensor], attrs: Attrs) -> Sequence[Spec]:
 
 def check_same_dtype(op_type: str, inputs: Sequence[Tensor], name: str | None = None) -> None:
     """Raises TypeError if the inputs' dtypes differ."""
-    other = next((each for each in inputs[1:] if each.dtype is not inputs[0].dtype), None)
-    if other is not None:
+    for other in inputs[1:]:
+        if other.dtype is inputs[0].dtype:
+            continue
         raise type_error(
             f"Input {other.name!r} of '{name or op_type}' ({op_type}) has type "
             f"{other.dtype.name} that does not match type {inputs[0].dtype.name} of "

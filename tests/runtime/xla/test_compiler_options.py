@@ -131,7 +131,7 @@ def test_strength_reduction(
     monkeypatch.setenv("XLA_FLAGS", before)
     monkeypatch.setattr("platform.machine", lambda: machine)
     monkeypatch.setattr("jaxlib.version.__version__", jaxlib)
-    monkeypatch.setattr(f"{MODULE}.find_spec", lambda name: name == accelerator or None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name == accelerator or None)
     compile_without_strength_reduction()
     assert os.environ["XLA_FLAGS"] == (after or before)
 
