@@ -20,34 +20,18 @@ _A = np.array([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0]], np.float32)
 _B = np.array([[2.0, 0.0], [1.0, -1.0], [0.5, 4.0]], np.float32)
 
 
-_NARROW = 32
-"""Columns; XLA's CPU takes 2 to 3 times as long for `a.T @ b` with fewer as for `(b.T @ a).T`, if
-nothing moves the transposition back into the product (784 x 100 by 100 x 10: 70 and 31 us)."""
-
-
-_FEW_ROWS = 32
-_MOST_COPIED = 1 << 17
-"""Elements of a product up to which XLA's CPU takes less time for `a.T @ b` with a copy of `a.T`:
-its faster library has no products of transposed matrices. On 2 cores (Zen 5) 640 x 64 by 640 x 64
-takes 47 us, and took 102; 128 x 256 by 128 x 256 99, and took 180; with 128 x 1024 by 128 x 1024 it
-would be 1.4 ms instead of 0.9, and with 20 rows a tenth more."""
+_NARROW = 48
+"""Columns; XLA's CPU takes longer for `a.T @ b` with fewer than for `(b.T @ a).T`, if nothing moves
+the transposition back into the product: 784 x 100 by 100 x 10 takes 50 and 31 us on 2 cores, 256 x
+128 by 128 x 48 35 and 22 us; but 256 x 128 by 128 x 128 50 and 107 us."""
 
 
 def transposed_product(a: Any, b: Any) -> Any:
     """a.T @ b of two matrices."""
-    if jax.default_backend() != "cpu":
-        return a.T @ b
-    barrier: Any = lax.optimization_barrier
-    if b.shape[1] <= _NARROW and b.shape[1] < a.shape[1]:
+    if jax.default_backend() == "cpu" and b.shape[1] <= _NARROW and b.shape[1] < a.shape[1]:
+        barrier: Any = lax.optimization_barrier
         return barrier(barrier(b.T) @ a).T
-    return (barrier(a.T) if _is_copied(a, b.shape[1]) else a.T) @ b
-
-
-def _is_copied(a: Any, columns: int) -> bool:
-    """Whether the product of `a.T` and as many columns takes less time with a copy of `a.T`."""
-    *_, rows, inner = a.shape
-    is_long = isinstance(rows, int) and rows >= _FEW_ROWS  # sizes are not asked
-    return is_long and a.dtype == np.float32 and inner * columns <= _MOST_COPIED
+    return a.T @ b
 
 
 @jax.custom_vjp
@@ -62,28 +46,6 @@ def _backward(matrices: tuple[Any, Any], dy: Any) -> tuple[Any, Any]:
 
 
 matrix_product.defvjp(lambda a, b: (a @ b, (a, b)), _backward)
-
-
-@jax.custom_vjp
-def product_of_each(a: Any, b: Any) -> Any:
-    """a @ b of as many matrices, `(members, rows, inner)` and `(members, inner, columns)`.
-
-    The gradient of b is of copies of a's transposed matrices where `transposed_product`'s is: a
-    step of 8 members of three layers of 128 takes 5.3 instead of 6.3 ms of the processor.
-    """
-    return a @ b
-
-
-def _backward_of_each(stacks: tuple[Any, Any], dy: Any) -> tuple[Any, Any]:
-    a, b = stacks
-    transposed = jnp.swapaxes(a, 1, 2)
-    if jax.default_backend() == "cpu" and b.shape[2] > _NARROW and _is_copied(a, b.shape[2]):
-        barrier: Any = lax.optimization_barrier
-        transposed = barrier(transposed)
-    return dy @ jnp.swapaxes(b, 1, 2), transposed @ dy
-
-
-product_of_each.defvjp(lambda a, b: (a @ b, (a, b)), _backward_of_each)
 
 
 def product_of_rows(a: Any, b: Any) -> Any:
@@ -105,9 +67,6 @@ def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
         return matrix_product(a.T if transpose_a else a, b.T if transpose_b else b)
     if np.ndim(b) == 2 and not transpose_a:
         return product_of_rows(jnp.asarray(a), b.T if transpose_b else b)
-    of_each = np.ndim(a) == np.ndim(b) == 3 and np.shape(a)[0] == np.shape(b)[0]
-    if of_each and not (transpose_a or transpose_b):
-        return product_of_each(jnp.asarray(a), jnp.asarray(b))
     return _batched(a, b, transpose_a, transpose_b, jnp)
 
 
