@@ -383,8 +383,8 @@ def numpy_holds(shape: Sequence[int], itemsize: int) -> bool:
 
 
 def _dimension(value: Any) -> int | None:
-    if value is None:
-        return None
+    if value is None or (type(value) is Dimension and value >= 0):
+        return value
     value = getattr(value, "value", value)  # TensorFlow 1's Dimension
     if value is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -35,7 +36,7 @@ class Tracker:
 
     def _leaves(self) -> Iterator[Any]:
         for name, value in list(vars(self).items()):
-            if type(value) not in _PLAIN and name not in self._untracked:
+            if _may_hold(type(value)) and name not in self._untracked:
                 yield from _leaves_of(value)
 
     def submodules_and_self(self) -> list[Any]:
@@ -55,8 +56,10 @@ class Tracker:
         return tuple(self.submodules_and_self()[1:])
 
 
-_PLAIN = frozenset({bool, int, float, str, type(None)})
-"""Types of most attributes, checked before the costlier tests."""
+@functools.lru_cache(maxsize=1024)
+def _may_hold(kind: type) -> bool:
+    """Whether values of a type are leaves or contain some; few attributes are."""
+    return issubclass(kind, (Tracker, Variable, list, tuple, Mapping))
 
 
 def _leaves_of(value: Any) -> Iterator[Any]:

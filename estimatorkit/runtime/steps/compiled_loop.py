@@ -327,7 +327,7 @@ class CompiledLoop:
         if not changed.progress:  # there are no checks
             return Done(count, every, after, None)
         vector, done = changed.progress
-        return Done(int(done), every, after, self._sites.error(vector))
+        return Done(int(np.asarray(done)), every, after, self._sites.error(vector))
 
     def shapes(self) -> memory_errors.Shapes:
         """The shapes of all tensors of a step of the last block, for an error."""

@@ -45,7 +45,7 @@ class PartialBatches:
     def of(self, row: int) -> RowShapes:
         """The shapes of a row of every column."""
         begins, ends = self.runs[..., 0], self.runs[..., 1]
-        ((_, kind),) = np.argwhere((begins <= row) & (row < ends))
+        (kind,) = ((begins <= row) & (row < ends)).nonzero()[1]
         return self.shapes[kind]
 
     def pieces(self, start: int, end: int) -> Iterator[tuple[int, int, RowShapes]]:
