@@ -36,7 +36,8 @@ class Tracker:
 
     def _leaves(self) -> Iterator[Any]:
         for name, value in list(vars(self).items()):
-            if _may_hold(type(value)) and name not in self._untracked:
+            kind: Any = type(value)
+            if _may_hold(kind) and name not in self._untracked:
                 yield from _leaves_of(value)
 
     def submodules_and_self(self) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -42,8 +41,15 @@ def _selu(x: Any) -> Any:
 
 
 _LOG1P = (
-    *(1.0, -0.499995023, 0.333192706, -0.248443693, 0.191114306),
-    *(-0.136747703, 0.0783616677, -0.0295885075, 0.00525345793),
+    1.0,
+    -0.499995023,
+    0.333192706,
+    -0.248443693,
+    0.191114306,
+    -0.136747703,
+    0.0783616677,
+    -0.0295885075,
+    0.00525345793,
 )
 """log(1 + y) / y on [0, 1]: the coefficients of a Chebyshev interpolation, by powers of y."""
 
@@ -57,7 +63,10 @@ def _log_1p_exp(x: Any) -> Any:
     y = jnp.exp(x)
     if y.dtype != np.float32:
         return jnp.log1p(y)
-    return y * functools.reduce(lambda total, each: total * y + each, reversed(_LOG1P))
+    series: Any = _LOG1P[-1]
+    for coefficient in _LOG1P[-2::-1]:
+        series = series * y + coefficient
+    return y * series
 
 
 def _activation(
