@@ -208,10 +208,14 @@ class OpDef:
         return op.type == self.type
 
     @functools.cached_property
-    def accepted(self) -> tuple[tuple[DType, ...], ...]:
+    def accepted_dtypes(self) -> tuple[tuple[DType, ...], ...]:
         """The dtypes that the first inputs may have; empty for any."""
         each = (self.accepts,) if isinstance(self.accepts, str) else self.accepts
         return tuple(map(members, each)) if self.accepts else ()
+
+    def accepted(self, position: int) -> tuple[DType, ...]:
+        """The dtypes that the input at `position` may have; empty for any."""
+        return self.accepted_dtypes[position] if position < len(self.accepted_dtypes) else ()
 
     def lacks_inputs(self, count: int, attrs: Attrs) -> bool:
         """Whether the kernel requires more than `count` inputs beside these attributes."""

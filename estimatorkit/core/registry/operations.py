@@ -35,7 +35,7 @@ def apply(
     attrs = attrs or {}
     if row.semantics.has_effects(attrs):
         attrs = marked(attrs)
-    for tensor, allowed in zip(inputs, row.accepted, strict=False):
+    for tensor, allowed in zip(inputs, row.accepted_dtypes, strict=False):
         if allowed and tensor.dtype not in allowed:
             position = list(inputs).index(tensor)
             raise not_allowed(tensor, allowed, f"{name or row.type} ({row.type})", position)
