@@ -279,11 +279,8 @@ class _FeedConverter:
 
     def __call__(self, value: Any) -> Any:
         # `isinstance` of `jax.Array` takes as long as the rest.
-        if (
-            getattr(value, "dtype", None) == self._dtype
-            and (type(value) is np.ndarray or isinstance(value, jax.Array))
-            and not self._is_string
-        ):
+        is_array = type(value) is np.ndarray or isinstance(value, jax.Array)
+        if is_array and value.dtype == self._dtype and not self._is_string:
             array = value
         else:
             array = self._array(value)

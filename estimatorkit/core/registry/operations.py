@@ -35,9 +35,8 @@ def apply(
     attrs = attrs or {}
     if row.semantics.has_effects(attrs):
         attrs = marked(attrs)
-    for tensor, allowed in zip(inputs, row.accepted_dtypes, strict=False):
+    for position, (tensor, allowed) in enumerate(zip(inputs, row.accepted_dtypes, strict=False)):
         if allowed and tensor.dtype not in allowed:
-            position = list(inputs).index(tensor)
             raise not_allowed(tensor, allowed, f"{name or row.type} ({row.type})", position)
     outputs = infer(row, inputs, attrs)
     graph = get_default_graph()
