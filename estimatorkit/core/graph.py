@@ -247,7 +247,8 @@ class Graph:
                     expected="letters, digits and ._/>-; top-level names do not start with _/>-",
                 )
             inner = self.unique_name(name)
-        own["name"] = inner  # not by _scoped, which takes a tenth of the time of a gradient's graph
+        # Not by `_scoped`: a nested context manager takes 6 % of the time to build a gradient.
+        own["name"] = inner
         try:
             yield inner + "/" if inner else ""
         finally:

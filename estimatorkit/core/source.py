@@ -26,7 +26,7 @@ class SourceLine(NamedTuple):
 
 
 _line = functools.lru_cache(maxsize=4096)(SourceLine)
-"""One object for the operations of a loop: the collector goes through all objects of a graph."""
+"""Operations created on one line share a `SourceLine`: the garbage collector has less to scan."""
 
 
 @functools.cache

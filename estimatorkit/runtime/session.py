@@ -146,7 +146,7 @@ class Session:
             TypeError, ValueError, KeyError: a fetch or feed is invalid or not in the graph, or
                 `feed_dict` is not a mapping.
         """
-        is_mapping = type(feed_dict) is dict or isinstance(feed_dict, Mapping)
+        is_mapping = type(feed_dict) is dict or isinstance(feed_dict, Mapping)  # fastest first
         if feed_dict is not None and not is_mapping:
             raise TypeError(
                 "feed_dict must be a dictionary or collections.abc.Mapping type object, instead of "

@@ -209,12 +209,12 @@ class OpDef:
 
     @functools.cached_property
     def accepted_dtypes(self) -> tuple[tuple[DType, ...], ...]:
-        """The dtypes that the first inputs may have; empty for any."""
+        """The supported dtypes of each of the first inputs; an empty tuple for any dtype."""
         each = (self.accepts,) if isinstance(self.accepts, str) else self.accepts
         return tuple(map(members, each)) if self.accepts else ()
 
     def accepted(self, position: int) -> tuple[DType, ...]:
-        """The dtypes that the input at `position` may have; empty for any."""
+        """The supported dtypes of the input at `position`; an empty tuple for any dtype."""
         return self.accepted_dtypes[position] if position < len(self.accepted_dtypes) else ()
 
     def lacks_inputs(self, count: int, attrs: Attrs) -> bool:

@@ -59,7 +59,7 @@ class Tracker:
 
 @functools.lru_cache(maxsize=1024)
 def _may_hold(kind: type) -> bool:
-    """Whether values of a type are leaves or contain some; few attributes are."""
+    """Whether an attribute of this type may be, or contain, a layer or variable."""
     return issubclass(kind, (Tracker, Variable, list, tuple, Mapping))
 
 

@@ -21,9 +21,10 @@ _B = np.array([[2.0, 0.0], [1.0, -1.0], [0.5, 4.0]], np.float32)
 
 
 _NARROW = 48
-"""Columns; XLA's CPU takes longer for `a.T @ b` with fewer than for `(b.T @ a).T`, if nothing moves
-the transposition back into the product: 784 x 100 by 100 x 10 takes 50 and 31 us on 2 cores, 256 x
-128 by 128 x 48 35 and 22 us; but 256 x 128 by 128 x 128 50 and 107 us."""
+"""The most columns of `b` for which XLA computes `(b.T @ a).T` faster than `a.T @ b` on CPUs, if it
+is kept from moving the transposition back into the product. On 2 cores, 784 x 100 by 100 x 10 takes
+31 us instead of 50, and 256 x 128 by 128 x 48 22 instead of 35; by 128 x 128 it would take 107
+instead of 50."""
 
 
 def transposed_product(a: Any, b: Any) -> Any:

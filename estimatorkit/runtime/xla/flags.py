@@ -32,7 +32,7 @@ def compile_without_strength_reduction() -> None:
     `benchmarks/cold.py`). Called before the first session, since it needs jaxlib's version: LLVM
     ends the process if it does not know an option.
     """
-    import platform  # Not above: it takes 1 ms of the package's import.
+    import platform  # here, since it would add 1 ms to the package's import
     from importlib.util import find_spec
 
     from jaxlib.version import __version__ as jaxlib_version

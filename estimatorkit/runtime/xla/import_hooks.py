@@ -30,7 +30,8 @@ def import_within(
 class _Hook:
     """The import finder that `import_within` installs.
 
-    It has no base class: importing `importlib.abc` takes half as long as importing the package.
+    Not a subclass of `MetaPathFinder`: importing `importlib.abc` would double the time of the
+    package's import.
     """
 
     def __init__(
