@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from estimatorkit.distribute.cluster_spec import ClusterSpec
-from estimatorkit.distribute.launch import cpu_budget as processors
+from estimatorkit.distribute.launch import cpu_budget
 
 needs_linux = pytest.mark.skipif(
     not hasattr(os, "SCHED_BATCH"), reason="only Linux has scheduling policies for threads"
@@ -29,16 +29,16 @@ needs_linux = pytest.mark.skipif(
 def test_tasks_of_one_host_share_cpus(
     monkeypatch: pytest.MonkeyPatch, available: int, address: str | None, threads: str | None
 ) -> None:
-    monkeypatch.setattr(processors, "_processors", lambda: available)
-    monkeypatch.setenv(processors.VARIABLE, "")  # so that it is put back as it was
-    monkeypatch.delenv(processors.VARIABLE)
+    monkeypatch.setattr(cpu_budget, "processors", lambda: available)
+    monkeypatch.setenv(cpu_budget.VARIABLE, "")  # so that it is put back as it was
+    monkeypatch.delenv(cpu_budget.VARIABLE)
     cluster = ClusterSpec({"ps": ["a:1"], "worker": ["a:2", "b:1", "a:3"], "chief": ["a:4"]})
-    processors.share_processors(cluster, address)
-    assert os.environ.get(processors.VARIABLE) == threads
+    cpu_budget.share_processors(cluster, address)
+    assert os.environ.get(cpu_budget.VARIABLE) == threads
     if threads is not None:
-        monkeypatch.setenv(processors.VARIABLE, "5")
-        processors.share_processors(cluster, address)
-        assert os.environ[processors.VARIABLE] == "5"  # whoever has said it counts
+        monkeypatch.setenv(cpu_budget.VARIABLE, "5")
+        cpu_budget.share_processors(cluster, address)
+        assert os.environ[cpu_budget.VARIABLE] == "5"  # whoever has said it counts
 
 
 def policy_of_a_new_thread() -> int:
@@ -51,7 +51,7 @@ def policy_of_a_new_thread() -> int:
 
 @needs_linux
 def test_batch_scheduled_threads() -> None:
-    with processors.batch_scheduling():
+    with cpu_budget.batch_scheduling():
         assert policy_of_a_new_thread() == os.SCHED_BATCH
     assert policy_of_a_new_thread() == os.sched_getscheduler(0) == os.SCHED_OTHER
 
@@ -60,7 +60,7 @@ def test_batch_scheduled_threads() -> None:
 def test_existing_policy_is_kept() -> None:
     def work() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        with processors.batch_scheduling():
+        with cpu_budget.batch_scheduling():
             found.append(os.sched_getscheduler(0))
         found.append(os.sched_getscheduler(0))
 
@@ -77,5 +77,5 @@ def test_forbidden_by_system(monkeypatch: pytest.MonkeyPatch) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "sched_setscheduler", forbidden)
-    with processors.batch_scheduling():
+    with cpu_budget.batch_scheduling():
         assert policy_of_a_new_thread() == os.SCHED_OTHER

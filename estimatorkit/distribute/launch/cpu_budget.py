@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 from estimatorkit.distribute.cluster_task import PS
 from estimatorkit.logger import logger
+from estimatorkit.runtime.xla.processors import processors
 
 VARIABLE = "NPROC"
 """XLA's number of CPU threads, which it reads when JAX starts."""
@@ -41,7 +42,7 @@ def share_processors(cluster: ClusterSpec, address: str | None) -> None:
         each.rpartition(":")[0] == host and (is_server or job != PS) for each, job in tasks.items()
     )
     if sharing > 1:
-        os.environ[VARIABLE] = str(max(1, _processors() // sharing))
+        os.environ[VARIABLE] = str(max(1, processors() // sharing))
 
 
 @contextmanager
@@ -65,10 +66,3 @@ def batch_scheduling() -> Iterator[None]:
         yield
     finally:
         os.sched_setscheduler(0, os.SCHED_OTHER, usual)
-
-
-def _processors() -> int:
-    """The number of cores available to this process; on macOS, those of the machine."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -11,11 +11,16 @@ import jax
 from estimatorkit.core.function_graph import operations_within
 from estimatorkit.core.registry import lookup
 from estimatorkit.core.shapes import as_shape
+from estimatorkit.runtime.xla.processors import processors
 
 if TYPE_CHECKING:
     from estimatorkit.runtime.plan import Segment
 
 _EMITTERS = "xla_cpu_use_fusion_emitters"
+_PARTS = "xla_cpu_parallel_codegen_split_count"
+
+_MOST_PARTS = 32
+"""XLA's own number of parts of a module that are compiled in parallel."""
 
 LARGE_VARIABLE = 1 << 19
 """Variables of more bytes are large (see `options_for`). With variables of 800 KB, a step of an
@@ -65,6 +70,9 @@ def options_for(
     1.3 times as long with LLVM's. So do those that update many variables of a few shapes (see
     `MANY`).
 
+    A module is compiled in as many parts as there are cores, instead of 32: each part is a module
+    of its own for LLVM, and on two cores compilation takes 0.9 of the time.
+
     Executables that run a few times are compiled with little optimization: the verification of an
     exported ensemble takes 0.3 s of a core instead of 1.0.
 
@@ -85,11 +93,10 @@ def options_for(
     has_loops = bool(within) and not convolves
     if has_loops if in_order is None else in_order:
         options["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
-    # XLA refuses unknown options: these are jaxlib 0.10's.
-    if jax.version.__version_info__[:2] == (0, 10) and (
-        few_runs or _suits_llvm(segment, has_loops, convolves, in_place)
-    ):
-        options[_EMITTERS] = False
+    if jax.version.__version_info__[:2] == (0, 10):  # XLA refuses options that it does not know
+        options[_PARTS] = min(processors(), _MOST_PARTS)
+        if few_runs or _suits_llvm(segment, has_loops, convolves, in_place):
+            options[_EMITTERS] = False
     return options
 
 
