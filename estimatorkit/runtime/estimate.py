@@ -82,7 +82,7 @@ def share_of_products(segment: Segment, number: int) -> float:
 
 
 def _seconds_of_product(op: Operation, number: int) -> float:
-    if len(op.inputs) < 2:
+    if len(op.inputs) < 2 or not op.outputs:
         return 0.0
     left, right, result = (_count(each.shape, number) for each in (*op.inputs[:2], *op.outputs[:1]))
     if op.type in _PRODUCTS:  # of m x k and k x n: m * k * n multiplications

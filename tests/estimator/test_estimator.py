@@ -68,8 +68,12 @@ class TestTrain:
         assert len(recorder.losses) == 4
         assert estimator.latest_checkpoint() == str(tmp_path / "model.ckpt-4")
 
-    def test_short_last_batch_is_one_more_compilation(self, tmp_path: Path) -> None:
-        for compilations, count in ((1, 40), (2, 41)):
+    @pytest.mark.parametrize(("executor", "partial"), [("auto", 0), ("xla", 1)])
+    def test_compilations_for_short_last_batch(
+        self, tmp_path: Path, executor: str, partial: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ESTIMATORKIT_EXECUTOR", executor)
+        for compilations, count in ((1, 40), (1 + partial, 41)):
             recorder = Recorder()
             estimator = counting.estimator(tmp_path, uses_input=True)
             estimator.train(features_of(count), [recorder])
@@ -208,7 +212,7 @@ class TestEvaluate:
         monkeypatch.setattr(SingleSteps, "brief", noted)
         config = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 4}
         estimator = counting.estimator(tmp_path, config=config)
-        train_to_best(estimator, no_input, features_of(5), 2, 2, None)
+        train_to_best(estimator, no_input, features_of(4), 2, 2, None)
         assert not firsts
         counting.estimator(tmp_path, config=config).evaluate(features_of(5))
         assert firsts

@@ -95,6 +95,12 @@ def change_soon(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(interpreted, "metered", lambda meter: patch.context())
 
 
+def change_after(patch: pytest.MonkeyPatch, steps: int) -> None:
+    """Makes `auto` compile shapes that may have few steps after so many."""
+    change_soon(patch)
+    patch.setattr(interpreted, "START", float(steps))
+
+
 def at_once(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     """A compiler thread that has always finished."""
     future: Future[Any] = Future()

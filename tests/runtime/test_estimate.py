@@ -67,6 +67,14 @@ def test_long_runs_are_compiled_without_another_trace(traces: list[Segment]) -> 
     assert same_bits(found.variables, compiled.variables)
 
 
+def test_products_beside_operations_without_outputs() -> None:
+    x = tf.placeholder(tf.float32, [LARGE, 50])
+    step = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.layers.dense(x, 50)))
+    (segment,) = make_plan(x.graph, [], [step], [x]).segments
+    assert any(len(op.inputs) > 1 and not op.outputs for op in segment.ops)
+    assert share_of_products(segment, 1) > 0
+
+
 @pytest.mark.parametrize(("executor", "rows"), [("auto", SMALL), ("interpret", LARGE)])
 def test_the_rest_is_traced_once(executor: str, rows: int, traces: list[Segment]) -> None:
     found = run_steps(layers(rows), executor, 3)

@@ -57,12 +57,15 @@ class SingleSteps:
         self._last = None if shape.after is None else CompiledSegment(shape.after, state, name)
         self._in_loops: set[Any] = set()
         is_here = is_cpu(None) and not state.several_devices
-        self._is_brief = is_brief and is_here and state.executor == "auto"
+        self._begins_in_numpy = is_here and state.executor == "auto"
+        self._is_brief = is_brief
         self._long: set[Any] = set()
 
     def stretch(self, start: int, count: int, two_shapes: PartialBatches | None) -> int:
-        """How many of `count` steps to run together: in a brief loop, those of one shape."""
-        if not self._is_brief or two_shapes is None:
+        """How many of `count` steps to run together: those of one shape, if it may have few."""
+        if not self._begins_in_numpy or two_shapes is None:
+            return count
+        if not (self._is_brief or two_shapes.is_in_long_runs):
             return count
         first, end, _ = next(two_shapes.pieces(start, start + count))
         return end - first
@@ -70,7 +73,7 @@ class SingleSteps:
     def brief(
         self, columns: Sequence[Any], start: int, count: int, two_shapes: PartialBatches | None
     ) -> Done | None:
-        """Runs the first steps of a shape in a brief loop, up to one that takes NumPy too long.
+        """Runs the first steps of a shape that may have few, up to one that takes NumPy too long.
 
         Args:
             columns, start, count, two_shapes: see `__call__`; steps of one shape.
@@ -79,7 +82,10 @@ class SingleSteps:
             What was done; None: the loop is to be compiled for this shape.
         """
         shapes = _row_shapes(columns) if two_shapes is None else two_shapes.of(start)
-        if not self._is_brief or shapes in self._long:
+        is_partial = (
+            two_shapes is not None and two_shapes.is_in_long_runs and shapes != two_shapes.full
+        )
+        if not (self._begins_in_numpy and (self._is_brief or is_partial)) or shapes in self._long:
             return None
         made = None
         self._step.compiles = False

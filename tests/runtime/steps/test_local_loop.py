@@ -182,13 +182,17 @@ def numbers(count: int, batch: int) -> Dataset:
     return Dataset.from_tensor_slices(np.arange(1.0, count + 1, dtype=np.float32)).batch(batch)
 
 
-def test_short_last_batch_is_another_executable(counting: Any) -> None:
+@pytest.mark.parametrize(("executor", "compilations"), [("auto", 1), ("xla", 2)])
+def test_short_last_batch(
+    counting: Any, executor: str, compilations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ESTIMATORKIT_EXECUTOR", executor)
     session, loop = counting(numbers(11, 4))
     done = loop.run(100)
     assert (done.count, done.ended) == (3, True)
     np.testing.assert_array_equal(done.every[0], [10, 26, 30])
     np.testing.assert_array_equal(done.after[0], 66)
-    assert session.state.compilations["step"] == 2
+    assert session.state.compilations["step"] == compilations
 
 
 def test_full_batches_compile_once(counting: Any) -> None:

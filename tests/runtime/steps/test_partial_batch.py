@@ -17,6 +17,7 @@ from estimatorkit.runtime.steps import partial_batch
 from estimatorkit.runtime.steps.columns import RaggedColumn
 from estimatorkit.runtime.steps.local_loop import LocalStepLoop
 from estimatorkit.runtime.steps.partial_batch import in_partial_batches
+from tests.runtime.executor_programs import change_after
 from tests.sweep import sweep
 from tests.train import toy
 
@@ -99,6 +100,23 @@ def test_two_executables_for_any_blocks(training: Training, long: int) -> None:
         training.loop.run(part)
     # One for full batches (the first element is looked at alone), one for partial ones or both.
     assert training.session.state.compilations["step"] <= 2
+
+
+@sweep("parts", [[STEPS], [5, 1, 6, 12, 12], [1] * 8 + [28], [7, 29]], quick=2)
+def test_partial_batches_are_compiled_after_the_same_step(
+    parts: list[int], interpreted_rows: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partial_batch, "LONG", 1)
+    change_after(monkeypatch, 2)
+    weights = []
+    for own in (parts, [STEPS]):
+        training = Training()
+        for part in own:
+            training.loop.run(part)
+        weights.append(toy.weights(training.session))
+        training.close()
+    assert interpreted_rows == [2, 2] * 2
+    toy.assert_same_bits(*weights)
 
 
 def test_elements_belong_to_their_steps(training: Training) -> None:

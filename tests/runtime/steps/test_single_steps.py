@@ -13,11 +13,10 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import cursor_of, make_one_shot_iterator
 from estimatorkit.runtime import interpreted
-from estimatorkit.runtime.executor import CompiledSegment
 from estimatorkit.runtime.loop import StepSpec
 from estimatorkit.runtime.session import Session
 from estimatorkit.runtime.steps.local_loop import LocalStepLoop
-from tests.runtime.executor_programs import change_soon
+from tests.runtime.executor_programs import change_after
 
 ROWS, BATCH = 42, 8
 BATCHES = 6
@@ -65,34 +64,14 @@ class Evaluation:
         return np.concatenate([each.every[0] for each in done]), done[-1].after[0]
 
 
-@pytest.fixture
-def interpreted_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of rows of the steps that NumPy runs."""
-    seen: list[int] = []
-    run = CompiledSegment._interpret
-
-    def noted(segment: Any, program: Any, inputs: Any, static: Any) -> Any:
-        done = run(segment, program, inputs, static)
-        seen.extend(len(each) for each in inputs[:1])
-        return done
-
-    monkeypatch.setattr(CompiledSegment, "_interpret", noted)
-    return seen
-
-
-def change_after(patch: pytest.MonkeyPatch, steps: int) -> None:
-    """So many steps take a share of the compilation's time."""
-    change_soon(patch)
-    patch.setattr(interpreted, "START", float(steps))
-
-
 def test_short_evaluation_is_not_compiled(interpreted_rows: list[int]) -> None:
     brief, whole = Evaluation(), Evaluation(is_brief=False)
     every, total = brief.run(BATCHES)
     assert brief.compilations == 0
     assert interpreted_rows == [8, 8, 8, 8, 8, 2]
     expected = whole.run(BATCHES)
-    assert whole.compilations == 2  # for batches of 8 rows, and of 2
+    assert whole.compilations == 1
+    assert interpreted_rows[6:] == [2]  # the last batch alone
     np.testing.assert_allclose(every, expected[0], atol=1e-6)
     np.testing.assert_allclose(total, expected[1], rtol=1e-6)
 
