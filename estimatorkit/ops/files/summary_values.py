@@ -19,8 +19,8 @@ from estimatorkit.storage.tensor_proto import tensor_proto
 
 _LARGEST = float(np.finfo(np.float64).max)
 
-_BLOCK = 1 << 14
-"""Numbers of a histogram that are counted at once: 4 times as fast as all of a large array."""
+_BLOCK = 1 << 16
+"""Numbers of a histogram that are counted at once: twice as fast as all of a large array."""
 
 
 def scalar(values: Any, tag: str) -> bytes:
@@ -107,12 +107,14 @@ def _counts(numbers: NDArray[Any]) -> NDArray[np.int64]:
     for at in range(0, len(numbers), _BLOCK):  # temporaries stay in the cache
         block = numbers[at : at + _BLOCK]
         if by_halves:
-            halves = block.view(np.uint32) >> np.uint32(16)
-            np.add.at(of_halves, halves, 1)
-            block = block[between[halves]]
+            halves = (block.view(np.uint32) >> np.uint32(16)).astype(np.intp)
+            of_halves += np.bincount(halves, minlength=len(places))
+            block = block.take(np.flatnonzero(between.take(halves)))
         counts += np.bincount(_buckets(block.astype(np.float64)), minlength=size)
-    of_halves[between] = 0
-    return counts + np.bincount(places, of_halves, size).astype(np.int64)
+    if by_halves:
+        of_halves[between] = 0
+        counts += np.bincount(places, of_halves, size).astype(np.int64)
+    return counts
 
 
 def histogram(values: Any, tag: str) -> bytes:
