@@ -16,10 +16,10 @@ keep_interrupts()  # of the next imports, too
 from estimatorkit import wiring as wiring  # noqa: E402
 from estimatorkit.lazy import attach  # noqa: E402
 from estimatorkit.runtime.xla.flags import compile_without_unrolling  # noqa: E402
-from estimatorkit.runtime.xla.plugin_search import search_by_name  # noqa: E402
+from estimatorkit.runtime.xla.jax_import import import_faster  # noqa: E402
 from estimatorkit.version import __version__ as __version__  # noqa: E402
 
 compile_without_unrolling()
-search_by_name()
+import_faster()
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,4 +1,4 @@
-"""JAX's import reads no package's metadata but that of ROCm's plugins, which it finds as before."""
+"""JAX's import reads only the metadata of ROCm's plugins, and loads seldom used modules later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from estimatorkit.runtime.xla.plugin_search import plugins
+from estimatorkit.runtime.xla.jax_import import plugins
 
 PROGRAM = """
 import sys
@@ -40,3 +40,23 @@ def test_plugins_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "path", ["", str(tmp_path)])
     names = sorted(found.metadata["Name"] for found in plugins())
     assert names == ["jax-rocm60-plugin", "jax-rocm7-plugin"]
+
+
+LATER = """
+import sys
+import estimatorkit.compat.v1 as tf
+from estimatorkit.runtime.xla.jax_import import _SELDOM_USED
+
+with tf.Session() as session:
+    session.run(tf.constant(1.0) + 1.0)
+waiting = {name for name in _SELDOM_USED if "__getattr__" in vars(sys.modules[name])}
+assert waiting == _SELDOM_USED, waiting
+import filelock, jax.export, jax.extend
+assert issubclass(filelock.FileLock, filelock.BaseFileLock)
+assert jax.export.export(jax.jit(abs))(1.0).call(-2.0) == 2.0
+assert jax.extend.pallas.BlockSpec
+"""
+
+
+def test_seldom_used_modules_are_loaded_when_used() -> None:
+    subprocess.run([sys.executable, "-c", LATER], check=True)
