@@ -54,7 +54,7 @@ assert waiting == _SELDOM_USED, waiting
 import filelock, jax.export, jax.extend
 assert issubclass(filelock.FileLock, filelock.BaseFileLock)
 assert jax.export.export(jax.jit(abs))(1.0).call(-2.0) == 2.0
-assert jax.extend.pallas.BlockSpec
+assert jax.extend.pallas.GridMapping
 """
 
 
