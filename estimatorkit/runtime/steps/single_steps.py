@@ -82,10 +82,7 @@ class SingleSteps:
             What was done; None: the loop is to be compiled for this shape.
         """
         shapes = _row_shapes(columns) if two_shapes is None else two_shapes.of(start)
-        is_partial = (
-            two_shapes is not None and two_shapes.is_in_long_runs and shapes != two_shapes.full
-        )
-        if not (self._begins_in_numpy and (self._is_brief or is_partial)) or shapes in self._long:
+        if not self._may_have_few(shapes, two_shapes) or shapes in self._long:
             return None
         made = None
         self._step.compiles = False
@@ -96,6 +93,14 @@ class SingleSteps:
         finally:
             self._step.compiles = True
         return made
+
+    def _may_have_few(self, shapes: Any, two_shapes: PartialBatches | None) -> bool:
+        """Whether there may be few steps of these shapes: any of a brief loop, or partial batches
+        that are calls of their own."""
+        return self._begins_in_numpy and (
+            self._is_brief
+            or (two_shapes is not None and two_shapes.is_in_long_runs and shapes != two_shapes.full)
+        )
 
     def takes(self, columns: Sequence[Any], count: int, two_shapes: PartialBatches | None) -> bool:
         """Whether to run a block's steps one by one.
