@@ -21,17 +21,16 @@ if TYPE_CHECKING:
 _SEARCHING = "jax._src.numpy.array_constructors"
 """The module of jax 0.10 that searches on import; with other versions nothing changes."""
 
-
 _SELDOM_USED = frozenset(
     {
-        "filelock",  # for a limited compilation cache
         "jax._src.clusters",
         "jax.extend.pallas",
         "jaxlib.mosaic.python.mosaic_gpu",
         "jaxlib.mosaic.python.tpu",
     }
 )
-"""Modules that JAX imports without using what they hold, and that register nothing."""
+"""Modules that JAX imports without using what they hold, and that register nothing. Not those that
+checkpoints use: a process that has given up its rights may be unable to read them later."""
 
 
 def import_faster() -> None:

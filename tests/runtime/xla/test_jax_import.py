@@ -51,9 +51,7 @@ with tf.Session() as session:
     session.run(tf.constant(1.0) + 1.0)
 waiting = {name for name in _SELDOM_USED if "__getattr__" in vars(sys.modules[name])}
 assert waiting == _SELDOM_USED, waiting
-import filelock, jax.export, jax.extend
-assert issubclass(filelock.FileLock, filelock.BaseFileLock)
-assert jax.export.export(jax.jit(abs))(1.0).call(-2.0) == 2.0
+import jax.extend
 assert jax.extend.pallas.GridMapping
 """
 
