@@ -20,7 +20,7 @@ from estimatorkit.storage.tensor_proto import tensor_proto
 _LARGEST = float(np.finfo(np.float64).max)
 
 _BLOCK = 1 << 16
-"""Numbers of a histogram that are counted at once: twice as fast as all of a large array."""
+"""Values of a histogram are counted in blocks of this length: twice as fast as all at once."""
 
 
 def scalar(values: Any, tag: str) -> bytes:

@@ -20,7 +20,7 @@ _EMITTERS = "xla_cpu_use_fusion_emitters"
 _PARTS = "xla_cpu_parallel_codegen_split_count"
 
 _MOST_PARTS = 32
-"""XLA's own number of parts of a module that are compiled in parallel."""
+"""XLA's default for the number of parts of a module that it compiles in parallel."""
 
 LARGE_VARIABLE = 1 << 19
 """Variables of more bytes are large (see `options_for`). With variables of 800 KB, a step of an

@@ -1,4 +1,4 @@
-"""How other packages' modules are imported: within a context manager, or when they are used."""
+"""Import hooks: other packages' modules are executed within a context manager, or on first use."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import sys
 import threading
 from collections.abc import Callable, Sequence, Set
 from contextlib import AbstractContextManager
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
+
+_Execute: TypeAlias = Callable[[ModuleType], None]
 
 
 def import_within(
@@ -20,82 +22,75 @@ def import_within(
 
     Args:
         context: makes the context manager.
-        applies: whether it is for a module of this full name. If several hooks are, the last one
-            that was added runs alone.
-    """
-    hooks = (each for each in sys.meta_path if isinstance(each, _Hook))
-    if not any(each.context is context for each in hooks):
-        sys.meta_path.insert(0, _Hook(context, applies))
-
-
-class _Hook:
-    """The import finder that `import_within` installs.
-
-    Not a subclass of `MetaPathFinder`: importing `importlib.abc` would double the time of the
-    package's import.
+        applies: whether it is for a module of this full name. If several hooks are, they are
+            nested, the one added last outside.
     """
 
-    def __init__(
-        self, context: Callable[[], AbstractContextManager[Any]], applies: Callable[[str], bool]
-    ) -> None:
-        self.context = context
-        self._applies = applies
+    def within(execute: _Execute) -> _Execute:
+        def exec_module(module: ModuleType) -> None:
+            with context():
+                execute(module)
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Finds what Python would find."""
-        if not self._applies(name):
-            return None
-        found = PathFinder.find_spec(name, path, target)
-        if found is not None and found.loader is not None:
-            loader: Any = found.loader
-            execute = loader.exec_module
+        return exec_module
 
-            def exec_module(module: ModuleType) -> None:
-                with self.context():
-                    execute(module)
-
-            loader.exec_module = exec_module
-        return found
+    _install(context, applies, within)
 
 
 def import_on_use(names: Set[str]) -> None:
-    """Executes modules when a name of theirs is first used, instead of when they are imported.
+    """Defers the execution of modules until an attribute that they lack is first accessed.
 
-    Threads that use a module while it is executed wait (`importlib.util.LazyLoader` lets them see
-    it half executed before Python 3.11.9). An error is raised where the name is used. Calling it
-    again with the same names has no effect.
+    Other threads that access the module meanwhile wait (before Python 3.11.9,
+    `importlib.util.LazyLoader` gives them a partially executed module). An error is raised where
+    the attribute is accessed. Calling it again with the same names has no effect.
 
     Args:
         names: the modules' full names.
     """
-    if not any(isinstance(each, _OnUse) and each.names == names for each in sys.meta_path):
-        sys.meta_path.insert(0, _OnUse(names))
+    _install(names, names.__contains__, _deferred)
 
 
-class _OnUse:
-    """The import finder that `import_on_use` installs."""
+def _install(
+    key: object, applies: Callable[[str], bool], change: Callable[[_Execute], _Execute]
+) -> None:
+    if not any(isinstance(each, _Hook) and each.key == key for each in sys.meta_path):
+        sys.meta_path.insert(0, _Hook(key, applies, change))
 
-    def __init__(self, names: Set[str]) -> None:
-        self.names = names
+
+class _Hook:
+    """An import finder that changes how modules are executed.
+
+    Not a subclass of `MetaPathFinder`: importing `importlib.abc` would double the time of the
+    package's import.
+
+    Args:
+        key: hooks with equal keys are the same.
+        applies: whether it is for a module of this full name.
+        change: returns a loader's new `exec_module`, given the old one.
+    """
+
+    def __init__(
+        self, key: object, applies: Callable[[str], bool], change: Callable[[_Execute], _Execute]
+    ) -> None:
+        self.key = key
+        self._applies = applies
+        self._change = change
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Finds what the other finders find."""
-        if name not in self.names:
+        """The spec that the finders after this one find."""
+        if not self._applies(name):
             return None
-        others = (each for each in sys.meta_path if each is not self)
-        found = next(filter(None, (each.find_spec(name, path, target) for each in others)), None)
+        after = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        found = next(filter(None, (each.find_spec(name, path, target) for each in after)), None)
         if found is not None and found.loader is not None:
             loader: Any = found.loader
-            loader.exec_module = _when_used(loader.exec_module)
+            loader.exec_module = self._change(loader.exec_module)
         return found
 
 
-def _when_used(execute: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
-    """`execute` as a function that only prepares a module: its first missing name executes it."""
+def _deferred(execute: _Execute) -> _Execute:
+    """Returns an `exec_module` that defers `execute` to the first access of a missing attribute."""
 
     def exec_module(module: ModuleType) -> None:
         lock = threading.RLock()
@@ -105,7 +100,7 @@ def _when_used(execute: Callable[[ModuleType], None]) -> Callable[[ModuleType], 
             nonlocal is_running
             with lock:
                 if module.__dict__.get("__getattr__") is missing:
-                    if is_running:  # what the module imports asks for a name that comes later
+                    if is_running:  # a circular import
                         raise AttributeError(f"module {module.__name__!r} has no {name!r} yet")
                     is_running = True
                     try:

@@ -1,4 +1,4 @@
-"""A faster import of JAX.
+"""Speeds up the import of JAX.
 
 JAX parses the metadata of all installed packages to find ROCm's plugin: with 230 of them a tenth of
 the time in which a program adds two numbers. It is searched by the names of folders instead.
@@ -29,8 +29,8 @@ _SELDOM_USED = frozenset(
         "jaxlib.mosaic.python.tpu",
     }
 )
-"""Modules that JAX imports without using what they hold, and that register nothing. Not those that
-checkpoints use: a process that has given up its rights may be unable to read them later."""
+"""Modules that JAX imports but seldom uses, and whose import has no side effects. Those needed for
+checkpoints are not among them: a process that drops its privileges may be unable to read them."""
 
 
 def import_faster() -> None:

@@ -1,4 +1,4 @@
-"""The processor cores that this process may use."""
+"""The number of available CPU cores."""
 
 from __future__ import annotations
 
