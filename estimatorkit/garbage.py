@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import compress
+from typing import Any
+
+_BUFFERED = io.BufferedRandom, io.BufferedWriter, io.TextIOWrapper
+
+_HARMLESS = ("_io", "builtins", "jaxlib._jax")
+"""Modules whose finalizers, those of buffered files apart, only free what a process holds."""
+
+_MANY = 50
+"""Modules of an import that is frozen if a larger one has been."""
 
 
 @contextmanager
@@ -40,6 +52,102 @@ def importing() -> Iterator[None]:
     modules = len(sys.modules)
     with uncollected():
         yield
-        if len(sys.modules) != modules and not gc.get_freeze_count():
+        added = len(sys.modules) - modules
+        if _frozen.is_active:
+            if added > _MANY:
+                _frozen.freeze(with_finalizers())
+        elif added and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()  # to the oldest generation, without going through it
+
+
+@contextmanager
+def frozen() -> Iterator[None]:
+    """A context manager for the import of a large library, frozen until the first full collection.
+
+    So the end of a program, which has rarely made one, goes through what is its own (`leave`).
+    Nothing is frozen if the program has frozen objects: it may rely on them staying so.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    finalized = with_finalizers()
+    if not all(map(is_file, finalized)):
+        gc.collect()  # cycles of `numpy.load`, for example, hold closed files
+        finalized = with_finalizers()
+    yield
+    _frozen.freeze(finalized)
+
+
+def leave() -> None:
+    """Lets Python end without going through the objects, unless some have finalizers.
+
+    It would do so three times: 0.2 of the 0.9 CPU seconds of a linear regression's program, 0.4 of
+    the 1.6 of Iris by an estimator. Files that would be written by their finalizers are written.
+    """
+    finalized = with_finalizers()
+    if _frozen.is_active and not all(map(is_file, finalized)):
+        _frozen.is_active = False
+        gc.collect()
+        finalized = with_finalizers()
+    for each in filter(is_file, (*_frozen.files, *finalized)):
+        with suppress(OSError, ValueError):  # its destructor would write what it holds
+            each.flush()
+    if all(map(is_file, finalized)):
+        gc.freeze()
+
+
+def with_finalizers() -> list[Any]:
+    """The objects that are not frozen, and whose finalizers may do something for others.
+
+    Without those that only a variable of the main module holds, whose end is theirs.
+    """
+    objects = gc.get_objects()
+    kinds = list(map(type, objects))  # 200,000 of the package and JAX alone: no Python for each
+    finalized = {kind for kind in set(kinds) if hasattr(kind, "__del__")}
+    harmless = {kind for kind in finalized if kind.__module__ in _HARMLESS}
+    finalized -= {kind for kind in harmless if not issubclass(kind, _BUFFERED)}
+    found = list(compress(objects, map(finalized.__contains__, kinds)))
+    del objects
+    held = set(map(id, getattr(sys.modules.get("__main__"), "__dict__", {}).values()))
+    return [each for each in found if id(each) not in held or sys.getrefcount(each) > 4]
+
+
+def is_file(value: object) -> bool:
+    """Whether it is a file that may hold what is not written yet."""
+    return isinstance(value, _BUFFERED)
+
+
+class _Frozen:
+    """What imports have frozen: the first full collection goes through it again.
+
+    Attributes:
+        is_active: whether something has been frozen and no full collection has begun since.
+        files: those among it that may hold what is not written yet.
+    """
+
+    def __init__(self) -> None:
+        self.is_active = False
+        self.files: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._newest: list[Any] = []
+
+    def freeze(self, finalized: Sequence[Any]) -> None:
+        """Freezes all objects, unless some of those with finalizers are not files."""
+        if not all(map(is_file, finalized)):
+            return
+        self.files.update(finalized)
+        gc.freeze()
+        self._newest = []
+        if not self.is_active:
+            self.is_active = True
+            gc.callbacks.append(self)
+
+    def __call__(self, phase: str, collection: dict[str, int]) -> None:
+        """Unfreezes before a full collection, unless the program has frozen more."""
+        if self.is_active and phase == "start" and collection["generation"] == 2:
+            self.is_active = False
+            if any(each is self._newest for each in gc.get_objects()):
+                gc.unfreeze()
+
+
+_frozen = _Frozen()

@@ -79,6 +79,94 @@ def test_what_is_compiled_is_kept_and_what_is_queued_is_dropped(how: str, tmp_pa
     assert len(list(tmp_path.glob("*/jit_segment-*-cache"))) >= 2
 
 
+ONE = """
+with tf.Session() as session:
+    session.run(tf.constant(1) + 1)
+"""
+
+CYCLE = """
+class Cycle:
+    def __init__(self, kept):
+        self.own, self.kept = self, kept
+"""
+
+FINALIZED = """
+class Finalized:
+    def __del__(self):
+        print("finalized")
+"""
+
+GARBAGE: dict[str, tuple[str, str]] = {
+    "finalizer in a cycle made after the first run": (ONE + "Cycle(Finalized())", "finalized"),
+    "finalizer in a cycle made before it": ("Cycle(Finalized())" + ONE, "finalized"),
+    "finalizer that only the main module holds": ("kept = Finalized()" + ONE, "finalized"),
+    "file in a cycle made after the first run": (ONE + "Cycle(Written())", "written"),
+    "file in a cycle made before it": ("Cycle(Written())" + ONE, "written"),
+    "file in a cycle that the main module holds": ("kept = Cycle(Written())" + ONE, "written"),
+    "file that only the main module holds": ("kept = Written()" + ONE, "written"),
+    "files and finalizers": (
+        "kept = Cycle(Written()); Cycle(Finalized())" + ONE + "Cycle(Finalized())",
+        "finalized finalized written",
+    ),
+    "a full collection": (
+        """
+import gc, weakref
+seen = weakref.ref(Cycle(None))"""
+        + ONE
+        + """
+assert gc.get_freeze_count() and seen() is not None
+gc.collect()
+assert not gc.get_freeze_count() and seen() is None
+kept = Finalized()
+""",
+        "finalized",
+    ),
+    "imports at exit": (
+        """
+import atexit, sys
+def imports():
+    import numpy
+    print(numpy is sys.modules["numpy"] is before)
+atexit.register(imports)
+"""
+        + ONE
+        + "before = sys.modules['numpy']",
+        "True",
+    ),
+    "objects frozen after the first run": (
+        "import gc" + ONE + "gc.freeze(); gc.collect(); assert gc.get_freeze_count()",
+        "",
+    ),
+    "objects frozen before it": (
+        "import gc; gc.freeze()" + ONE + "kept = []; assert kept in gc.get_objects()",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GARBAGE)
+def test_garbage_is_finalized_as_by_python(case: str, tmp_path: Path) -> None:
+    program, expected = GARBAGE[case]
+    path = tmp_path / "file"
+    written = f"""
+def Written():
+    file = open({str(path)!r}, "w")
+    file.write("written")
+    return file
+
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", "import estimatorkit as tf" + FINALIZED + CYCLE + written + program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [*done.stdout.split(), *([path.read_text()] if path.exists() else [])] == (
+        expected.split()
+    )
+
+
 def test_end_of_python_collects_nothing_and_writes_files(tmp_path: Path) -> None:
     """Going through all objects three times took a quarter of a small program's time."""
     program = f"""
@@ -98,24 +186,3 @@ with tf.Session() as session:
     )
     assert done.stdout == "True\n"
     assert (tmp_path / "log").read_text() == "2\n"
-
-
-def test_what_has_a_finalizer_is_finalized_at_the_end() -> None:
-    program = """
-import estimatorkit as tf
-
-class Ends:
-    def __init__(self):
-        self.own = self
-
-    def __del__(self):
-        print("finalized")
-
-Ends()
-with tf.Session() as session:
-    session.run(tf.constant(1) + 1)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "finalized\n"

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from estimatorkit.garbage import frozen
 from estimatorkit.runtime.xla.import_hooks import import_on_use, import_within
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ checkpoints are not among them: a process that drops its privileges may be unabl
 
 def import_faster() -> None:
     """Makes importing JAX faster; adds to `sys.meta_path`."""
+    import_within(frozen, lambda name: name == "jax")
     import_within(_only_plugins, lambda name: name == _SEARCHING)
     import_on_use(_SELDOM_USED)
 
