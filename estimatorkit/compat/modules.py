@@ -171,18 +171,32 @@ class TableFinder(MetaPathFinder, Loader):
     """
 
     def __init__(self, tables: Mapping[str, Table]) -> None:
-        self.tables, empty = dict(tables), Table()
+        self._tables = tables
+        self._parents: set[str] = set()
         for name in tables:
-            parts = name.split(".")
-            for count in range(1, len(parts)):
-                self.tables.setdefault(".".join(parts[:count]), empty)
+            parent = name.rpartition(".")[0]
+            while parent and not self._is_module(parent):
+                self._parents.add(parent)
+                parent = parent.rpartition(".")[0]
+
+    @property
+    def modules(self) -> Iterator[str]:
+        """The modules' names below `ROOT`."""
+        return itertools.chain(self._tables, self._parents)
+
+    def table(self, name: str) -> Table:
+        """The table of a module."""
+        return Table() if name in self._parents else self._tables[name]
+
+    def _is_module(self, name: str) -> bool:
+        return name in self._tables or name in self._parents
 
     def children(self, name: str) -> dict[str, str]:
         """The submodules of a module by their last name component ('' is the root)."""
         prefix = f"{name}." if name else ""
         return {
             each[len(prefix) :]: f"{ROOT}.{each}"
-            for each in self.tables
+            for each in self.modules
             if each.startswith(prefix) and "." not in each[len(prefix) :] and each != name
         }
 
@@ -200,18 +214,18 @@ class TableFinder(MetaPathFinder, Loader):
         name = fullname.removeprefix(f"{ROOT}.")
         if name == fullname:
             return None
-        if name in self.tables:
+        if self._is_module(name):
             return ModuleSpec(fullname, self, is_package=True)
         above, _, last = name.rpartition(".")
-        if above not in self.tables:
+        if not self._is_module(above):
             return None
-        absent = _absent(f"{ROOT}.{above}", self.tables[above], self.children(above), last)
+        absent = _absent(f"{ROOT}.{above}", self.table(above), self.children(above), last)
         raise ModuleNotFoundError(f"No module or name {fullname!r}: {absent}")
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Creates the module."""
         name = spec.name.removeprefix(f"{ROOT}.")
-        return TableModule(spec.name, self.tables[name], self.children(name))
+        return TableModule(spec.name, self.table(name), self.children(name))
 
     def exec_module(self, module: ModuleType) -> None:
         """Does nothing."""

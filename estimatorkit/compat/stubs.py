@@ -45,7 +45,8 @@ def write_stubs(folder: Path) -> None:
 def stubs() -> Iterator[tuple[str, str]]:
     """Yields the path below `compat/v1` and the text of each stub."""
     finder = TableFinder(PUBLIC)
-    for name, table in finder.tables.items():
+    for name in finder.modules:
+        table = finder.table(name)
         children = finder.children(name)
         places = dict(_star_places(finder, table)) | children | dict(table.names)
         others = [each for each in table.behind if not _is_ours(each)]
@@ -74,7 +75,7 @@ def _star_places(finder: TableFinder, table: Table) -> Iterator[tuple[str, str]]
     for module in reversed(table.behind):
         if module == ROOT or module.startswith(f"{ROOT}."):
             below = module.removeprefix(ROOT).removeprefix(".")
-            own = finder.tables[below]
+            own = finder.table(below)
             yield from _star_places(finder, own)
             yield from finder.children(below).items()
             yield from own.names.items()

@@ -9,7 +9,7 @@ in all others. A missing name raises on use, with a suggested replacement.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -17,9 +17,7 @@ from estimatorkit.compat.modules import Table, tables_of
 
 # Public modules by prefix of a private module's name, as rows of `compat.tables`; `everywhere` is
 # searched for all other names.
-_AREAS: dict[str, Sequence[str]] = {
-    prefix: table.behind
-    for prefix, table in tables_of("""
+_AREAS = """
 python.keras.{backend,callbacks,datasets,losses,metrics,activations,constraints}: .compat.v1.keras.*
 python.keras.{mixed_precision,models,optimizers,preprocessing,regularizers}: .compat.v1.keras.*
 python.keras.{utils,initializers}: .compat.v1.keras.*
@@ -94,55 +92,76 @@ everywhere: .compat.v1 .nn .compat.layers.recurrent.rnn .train .math .linalg .st
         .io
         .random .lookup .queue .data .summary .saved_model .graph_util .debugging .signal
         .layers.feature_column .distribute .compat.v1.estimator .compat.testing.test_case
-""").items()
-}
-_EVERYWHERE = _AREAS.pop("everywhere")
+"""
 
 
-def private_tables(public: Mapping[str, Table]) -> dict[str, Table]:
-    """The tables of the private modules, by name below `ROOT`.
+class WithPrivate(Mapping[str, Table]):
+    """Tables with those of the private modules, by name below `ROOT`; these are made when needed.
 
     Args:
-        public: those of the other modules. A module in it keeps its own names, and falls back to
-            its area; below `contrib` a module falls back to its `contrib.<package>`.
+        public: the other tables. A private module in it keeps its own names, and falls back to its
+            area; below `contrib` a module falls back to its `contrib.<package>`.
     """
-    text = Path(__file__).with_suffix(".json").read_text("utf-8")
-    found, empty = {}, Table()
-    for package, modules in json.loads(text).items():
-        for name in (f"{package}.{module}" for module in modules.split()):
-            if not name.startswith("contrib."):
-                own = public.get(name, empty)
-                behind = (*own.behind, *_areas(name))
-                found[name] = Table(behind, own.names, own.instead, _EVERYWHERE)
-            elif name not in public and (above := _nearest(public, name)) is not None:
-                # `contrib.slim.python.slim.learning` is `contrib.slim.learning`.
-                same = public.get(f"{'.'.join(name.split('.')[:2])}.{name.split('.')[-1]}", empty)
-                found[name] = Table(
-                    (*same.behind, *above.behind, *_areas(name)),
-                    {**above.names, **same.names},
-                    {**above.instead, **same.instead},
-                )
-    return found
 
+    def __init__(self, public: Mapping[str, Table]) -> None:
+        self._public = public
+        text = Path(__file__).with_suffix(".json").read_text("utf-8")
+        names = (
+            f"{package}.{module}"
+            for package, modules in json.loads(text).items()
+            for module in modules.split()
+        )
+        self._private = {
+            name
+            for name in names
+            if not name.startswith("contrib.") or (name not in public and self._nearest(name))
+        }
 
-def _nearest(tables: Mapping[str, Table], name: str) -> Table | None:
-    """The table of a module's innermost package that has one."""
-    while name and name not in tables:
-        name = name.rpartition(".")[0]
-    return tables.get(name)
+    def __iter__(self) -> Iterator[str]:
+        """The modules' names."""
+        return iter({**self._public, **dict.fromkeys(self._private)})
+
+    def __len__(self) -> int:
+        """How many modules there are."""
+        return len(self._private.union(self._public))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such a module."""
+        return name in self._private or name in self._public
+
+    def __getitem__(self, name: str) -> Table:
+        """The table of a module."""
+        if name not in self._private:
+            return self._public[name]
+        areas, empty = _areas(name), Table()
+        own = self._public.get(name, empty)
+        if not name.startswith("contrib."):
+            return Table((*own.behind, *areas), own.names, own.instead, _areas_by_prefix()[""])
+        # `contrib.slim.python.slim.learning` is `contrib.slim.learning`.
+        same = self._public.get(f"{'.'.join(name.split('.')[:2])}.{name.split('.')[-1]}", empty)
+        above = self._nearest(name) or empty
+        return Table(
+            (*same.behind, *above.behind, *areas),
+            {**above.names, **same.names},
+            {**above.instead, **same.instead},
+        )
+
+    def _nearest(self, name: str) -> Table | None:
+        """The table of a module's innermost package that has one."""
+        while name and name not in self._public:
+            name = name.rpartition(".")[0]
+        return self._public.get(name)
 
 
 def _areas(name: str) -> list[str]:
+    """The public modules of a private one's area, those of the longest prefix first."""
     plain = name.replace(".gen_", ".")  # generated wrappers: gen_math_ops
-    near = _near(name.rpartition(".")[0])
-    return [module for prefix in near if plain.startswith(prefix) for module in _AREAS[prefix]]
+    areas = _areas_by_prefix()
+    prefixes = sorted(filter(None, filter(plain.startswith, areas)), key=len, reverse=True)
+    return [module for prefix in prefixes for module in areas[prefix]]
 
 
 @cache
-def _near(package: str) -> list[str]:
-    """The possible prefixes of a module of a package, longest first."""
-    return [
-        prefix
-        for prefix in sorted(_AREAS, key=len, reverse=True)
-        if prefix.startswith(package) or package.startswith(prefix)
-    ]
+def _areas_by_prefix() -> dict[str, Sequence[str]]:
+    tables = tables_of(_AREAS)
+    return {name.removeprefix("everywhere"): table.behind for name, table in tables.items()}

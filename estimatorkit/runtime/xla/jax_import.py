@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from estimatorkit.garbage import frozen
+from estimatorkit.runtime.xla.dataclass_methods import compile_on_use
 from estimatorkit.runtime.xla.import_hooks import import_on_use, import_within
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def import_faster() -> None:
     import_within(frozen, lambda name: name == "jax")
     import_within(_only_plugins, lambda name: name == _SEARCHING)
     import_on_use(_SELDOM_USED)
+    compile_on_use()
 
 
 @contextmanager
