@@ -10,8 +10,6 @@ from __future__ import annotations
 import logging
 import sys
 
-from tqdm import tqdm
-
 logger = logging.getLogger("estimatorkit")
 
 # Programs that log everything would see that this machine has no TPU, line by line.
@@ -27,7 +25,11 @@ class _Stderr(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes a message."""
-        tqdm.write(self.format(record), file=sys.stderr)
+        bars = getattr(sys.modules.get("tqdm"), "tqdm", None)  # imported by whoever shows one
+        if bars is None:
+            print(self.format(record), file=sys.stderr)
+        else:
+            bars.write(self.format(record), file=sys.stderr)
 
 
 def attach_handler() -> bool:

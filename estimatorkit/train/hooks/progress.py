@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tqdm import tqdm
-
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 
@@ -33,6 +31,8 @@ class ProgressHook(SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Opens the bar."""
+        from tqdm import tqdm  # 6 ms, for programs that show a bar
+
         start = int(session.run(get_global_step(session.graph)))
         total = self._steps
         if self._last_step is not None:
