@@ -157,8 +157,10 @@ def _areas(name: str) -> list[str]:
     """The public modules of a private one's area, those of the longest prefix first."""
     plain = name.replace(".gen_", ".")  # generated wrappers: gen_math_ops
     areas = _areas_by_prefix()
-    prefixes = sorted(filter(None, filter(plain.startswith, areas)), key=len, reverse=True)
-    return [module for prefix in prefixes for module in areas[prefix]]
+    prefixes = [prefix for prefix in areas if prefix and plain.startswith(prefix)]
+    return [
+        module for prefix in sorted(prefixes, key=len, reverse=True) for module in areas[prefix]
+    ]
 
 
 @cache
