@@ -16,6 +16,10 @@ _BUFFERED = io.BufferedRandom, io.BufferedWriter, io.TextIOWrapper
 _HARMLESS = ("_io", "builtins", "jaxlib._jax")
 """Modules whose finalizers, those of buffered files apart, only free what a process holds."""
 
+_FEW = 50_000
+"""Objects, a quarter of those of the package and JAX. Python, too, puts off full collections until
+a quarter of the old objects is new."""
+
 _MANY = 50
 """Modules of an import that is frozen if a larger one has been."""
 
@@ -63,10 +67,11 @@ def importing() -> Iterator[None]:
 
 @contextmanager
 def frozen() -> Iterator[None]:
-    """A context manager for the import of a large library, frozen until the first full collection.
+    """A context manager for the import of a large library, which is frozen for a while.
 
-    So the end of a program, which has rarely made one, goes through what is its own (`leave`).
-    Nothing is frozen if the program has frozen objects: it may rely on them staying so.
+    Until the program has made many objects itself, or calls `gc.collect`, full collections and the
+    end of the program go through its own (`leave`). Nothing is frozen if the program has frozen
+    objects: it may rely on them staying so.
     """
     if gc.get_freeze_count():
         yield
@@ -119,10 +124,10 @@ def is_file(value: object) -> bool:
 
 
 class _Frozen:
-    """What imports have frozen: the first full collection goes through it again.
+    """What imports have frozen, until a full collection is due for it, or the program asks for one.
 
     Attributes:
-        is_active: whether something has been frozen and no full collection has begun since.
+        is_active: whether something is frozen.
         files: those among it that may hold what is not written yet.
     """
 
@@ -144,10 +149,15 @@ class _Frozen:
 
     def __call__(self, phase: str, collection: dict[str, int]) -> None:
         """Unfreezes before a full collection, unless the program has frozen more."""
-        if self.is_active and phase == "start" and collection["generation"] == 2:
-            self.is_active = False
-            if any(each is self._newest for each in gc.get_objects()):
-                gc.unfreeze()
+        if not self.is_active or phase != "start" or collection["generation"] < 2:
+            return
+        objects = gc.get_objects()
+        is_automatic = gc.get_count()[0] > gc.get_threshold()[0]
+        if is_automatic and len(objects) < _FEW:
+            return
+        self.is_active = False
+        if any(each is self._newest for each in objects):
+            gc.unfreeze()
 
 
 _frozen = _Frozen()

@@ -121,6 +121,28 @@ kept = Finalized()
 """,
         "finalized",
     ),
+    "collections that Python makes": (
+        "import gc"
+        + ONE
+        + """
+def cycle():
+    made = []
+    made.append(made)
+    return made
+
+def collect():
+    before = gc.get_stats()[2]["collections"]
+    while gc.get_stats()[2]["collections"] == before:
+        cycle()
+
+collect()
+assert gc.get_freeze_count()
+kept = [cycle() for _ in range(60_000)]
+collect()
+assert not gc.get_freeze_count()
+""",
+        "",
+    ),
     "imports at exit": (
         """
 import atexit, sys
