@@ -6,7 +6,7 @@ import gc
 import io
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import compress
 from typing import Any
@@ -59,7 +59,7 @@ def importing() -> Iterator[None]:
         added = len(sys.modules) - modules
         if _frozen.is_active:
             if added > _MANY:
-                _frozen.freeze(with_finalizers())
+                _frozen.freeze(*_finalized())
         elif added and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()  # to the oldest generation, without going through it
@@ -70,42 +70,45 @@ def frozen() -> Iterator[None]:
     """A context manager for the import of a large library, which is frozen for a while.
 
     Until the program has made many objects itself, or calls `gc.collect`, full collections and the
-    end of the program go through its own (`leave`). Nothing is frozen if the program has frozen
+    end of the program go through its own alone. Nothing is frozen if the program has frozen
     objects: it may rely on them staying so.
     """
     if gc.get_freeze_count():
         yield
         return
-    finalized = with_finalizers()
-    if not all(map(is_file, finalized)):
+    files, others = _finalized()
+    if others:
         gc.collect()  # cycles of `numpy.load`, for example, hold closed files
-        finalized = with_finalizers()
+        files, others = _finalized()
     yield
-    _frozen.freeze(finalized)
+    _frozen.freeze(files, others)
 
 
-def leave() -> None:
-    """Lets Python end without going through the objects, unless some have finalizers.
+def freeze_at_exit() -> None:
+    """Lets Python end without going through all objects, unless some have finalizers.
 
     It would do so three times: 0.2 of the 0.9 CPU seconds of a linear regression's program, 0.4 of
     the 1.6 of Iris by an estimator. Files that would be written by their finalizers are written.
     """
-    finalized = with_finalizers()
-    if _frozen.is_active and not all(map(is_file, finalized)):
+    files, others = _finalized()
+    if others and _frozen.is_active:
         _frozen.is_active = False
         gc.collect()
-        finalized = with_finalizers()
-    for each in filter(is_file, (*_frozen.files, *finalized)):
-        with suppress(OSError, ValueError):  # its destructor would write what it holds
+        files, others = _finalized()
+    for each in (*_frozen.files, *files):
+        with suppress(OSError, ValueError):
             each.flush()
-    if all(map(is_file, finalized)):
+    if not others:
         gc.freeze()
 
 
-def with_finalizers() -> list[Any]:
-    """The objects that are not frozen, and whose finalizers may do something for others.
+def _finalized() -> tuple[list[Any], list[Any]]:
+    """The objects, frozen ones apart, whose finalizers may do something for others.
 
     Without those that only a variable of the main module holds, whose end is theirs.
+
+    Returns:
+        Files that may hold what is not written yet, and other objects.
     """
     objects = gc.get_objects()
     kinds = list(map(type, objects))  # 200,000 of the package and JAX alone: no Python for each
@@ -115,12 +118,9 @@ def with_finalizers() -> list[Any]:
     found = list(compress(objects, map(finalized.__contains__, kinds)))
     del objects
     held = set(map(id, getattr(sys.modules.get("__main__"), "__dict__", {}).values()))
-    return [each for each in found if id(each) not in held or sys.getrefcount(each) > 4]
-
-
-def is_file(value: object) -> bool:
-    """Whether it is a file that may hold what is not written yet."""
-    return isinstance(value, _BUFFERED)
+    found = [each for each in found if id(each) not in held or sys.getrefcount(each) > 4]
+    files = [each for each in found if isinstance(each, _BUFFERED)]
+    return files, [each for each in found if not isinstance(each, _BUFFERED)]
 
 
 class _Frozen:
@@ -136,11 +136,11 @@ class _Frozen:
         self.files: weakref.WeakSet[Any] = weakref.WeakSet()
         self._newest: list[Any] = []
 
-    def freeze(self, finalized: Sequence[Any]) -> None:
-        """Freezes all objects, unless some of those with finalizers are not files."""
-        if not all(map(is_file, finalized)):
+    def freeze(self, files: Iterable[Any], others: Sequence[Any]) -> None:
+        """Freezes all objects, unless there are `others` than files with finalizers."""
+        if others:
             return
-        self.files.update(finalized)
+        self.files.update(files)
         gc.freeze()
         self._newest = []
         if not self.is_active:

@@ -185,7 +185,7 @@ def _end() -> None:
             _over = False  # one has woken in between
     if not is_done and sys.platform == "linux":
         _leave_as_python_would()
-    garbage.leave()
+    garbage.freeze_at_exit()
     gc.callbacks.append(_keep_libraries)
 
 

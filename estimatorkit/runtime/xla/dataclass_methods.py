@@ -21,15 +21,18 @@ _PACKAGES = ("jax", "estimatorkit")
 def compile_on_use() -> None:
     """Changes `dataclasses`, for classes of `_PACKAGES`; other classes are made as always."""
     if "dataclasses" in sys.modules:
-        with _changed():
-            pass
+        _change()
     else:
-        import_within(_changed, lambda name: name == "dataclasses")
+        import_within(_then_change, lambda name: name == "dataclasses")
 
 
 @contextmanager
-def _changed() -> Iterator[None]:
+def _then_change() -> Iterator[None]:
     yield
+    _change()
+
+
+def _change() -> None:
     module: Any = sys.modules["dataclasses"]
     create = getattr(module, "_create_fn", None)
     if create is not None and not isinstance(create, functools.partial):
