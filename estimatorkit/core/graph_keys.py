@@ -42,3 +42,8 @@ class GraphKeys:
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
     EVAL_STEP = "eval_step"
+
+
+VOCABULARY_FILES = "vocabulary_files"
+"""The collection of the files that a graph's feature columns have read: `[feature key, path,
+SHA-256]`, a JSON text each, so that it is saved with the graph."""

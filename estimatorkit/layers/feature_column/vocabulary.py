@@ -25,6 +25,7 @@ from estimatorkit.core.errors import (
     value_error,
 )
 from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import VOCABULARY_FILES
 from estimatorkit.layers.feature_column.categorical import KeyedColumn, check_string_or_int
 from estimatorkit.layers.feature_column.columns import check_key
 from estimatorkit.ops.tables.lookup_tables import LINE_NUMBER, WHOLE_LINE, Column, read_vocabulary
@@ -35,10 +36,6 @@ from estimatorkit.storage.records import read_records
 
 _SAMPLE = 1 << 20
 """Bytes of a file from which the number of its words is guessed."""
-
-VOCABULARY_FILES = "vocabulary_files"
-"""The collection of the files that a graph's columns have read: `[feature key, path, SHA-256]`, a
-JSON text each, so that it is saved with the graph."""
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,13 @@ _SELDOM_USED = frozenset(
         "jax.extend.pallas",
         "jaxlib.mosaic.python.mosaic_gpu",
         "jaxlib.mosaic.python.tpu",
+        "numpy.f2py",
+        "numpy.testing",
     }
 )
-"""Modules that JAX imports but seldom uses, and whose import has no side effects. Those needed for
-checkpoints are not among them: a process that drops its privileges may be unable to read them."""
+"""Modules that JAX or SciPy import but seldom use, and whose import has no side effects. Those that
+checkpoints need are not among them: a process that has dropped its privileges may be unable to read
+them."""
 
 
 def import_faster() -> None:

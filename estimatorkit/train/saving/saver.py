@@ -8,6 +8,7 @@ the files; `checkpoint_compatibility` checks names, shapes and dtypes before a r
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import weakref
@@ -25,17 +26,10 @@ from numpy.typing import NDArray
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.errors import DataLossError, NotFoundError, OpError, type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.graph_keys import VOCABULARY_FILES, GraphKeys
 from estimatorkit.core.variables import Variable
-from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
-from estimatorkit.data.sharded_dataset import restore_shards, shard_states
 from estimatorkit.interop.graph_util import write_proto
 from estimatorkit.interop.projector import CONFIG as PROJECTOR_CONFIG, write_from_checkpoint
-from estimatorkit.layers.feature_column.vocabulary import (
-    VOCABULARY_FILES,
-    check_vocabulary_fingerprints,
-    vocabulary_fingerprints,
-)
 from estimatorkit.logger import logger
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable, whole_of
 from estimatorkit.ops.variables.variable_collections import global_variables
@@ -527,7 +521,9 @@ def restore_checkpoint(sess: Any, checkpoint: Checkpoint, items: Mapping[str, It
             and different items.
         FailedPreconditionError: a feature column's vocabulary file has changed.
     """
-    if _vocabularies(sess.graph):
+    if sess.graph.get_collection(VOCABULARY_FILES):
+        from estimatorkit.layers.feature_column.vocabulary import check_vocabulary_fingerprints
+
         check_vocabulary_fingerprints(checkpoint.state.get("vocabularies", {}), sess.graph)
     keys = keys_by_name(checkpoint.path, checkpoint.tensors, items)
     found = {name: Found.of_array(checkpoint.tensors[key]) for name, key in keys.items()}
@@ -583,7 +579,10 @@ def _put(
             item.restore_values(sess.state, values)
     for name, counter in counters.items():
         sess.state.put(name, counter)
-    if _moves_input.get():
+    if _moves_input.get() and (dealt or positions):
+        from estimatorkit.data.iterator_ops import restore_iterators
+        from estimatorkit.data.sharded_dataset import restore_shards
+
         restore_shards(sess.state, dealt, positions)
         restore_iterators(sess.state, positions)
 
@@ -740,19 +739,35 @@ def session_state(sess: Any) -> dict[str, Any]:
         name: [int(word) for word in np.asarray(value)]
         for name, value in sess.state.random_counters().items()
     }
-    state = {"random": random, "iterators": iterator_states(sess.state)}
+    iterators, dealt = _input_states(sess.state)
+    state = {"random": random, "iterators": iterators}
     notes = {
         "vocabularies": _vocabularies(sess.graph),
         "columns": noted_columns(sess.graph),
-        "dealt": shard_states(sess.state),
+        "dealt": dealt,
     }
     return {**state, **{key: note for key, note in notes.items() if note}}
+
+
+def _input_states(state: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the positions of a session's iterators, and which shards are still to be assigned.
+
+    A graph with iterators has imported their module; for others that would take 20 ms.
+    """
+    if "estimatorkit.data.iterator_ops" not in sys.modules:
+        return {}, {}
+    from estimatorkit.data.iterator_ops import iterator_states
+    from estimatorkit.data.sharded_dataset import shard_states
+
+    return iterator_states(state), shard_states(state)
 
 
 def _vocabularies(graph: Graph) -> dict[str, Any]:
     """Returns fingerprints of the vocabulary files that the graph's feature columns have read."""
     if not graph.get_collection(VOCABULARY_FILES):
         return {}
+    from estimatorkit.layers.feature_column.vocabulary import vocabulary_fingerprints
+
     return vocabulary_fingerprints(graph)
 
 
