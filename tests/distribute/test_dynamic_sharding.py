@@ -75,6 +75,8 @@ class Turns(RuleBasedStateMachine):
     @rule(worker=WORKERS)
     def be_heard_of(self, worker: str) -> None:
         done = self.silent.pop(worker, [])
+        # It may have been given a unit again that it had: trained once, it is trained.
+        self.held[worker] = [unit for unit in self.held.get(worker, []) if unit not in done]
         self.times.update(done)
         self.is_disturbed |= any(self.given[unit] > 1 for unit in done)
         self.dealing.trained(worker, done)
