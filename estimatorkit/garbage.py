@@ -14,14 +14,16 @@ from typing import Any
 _BUFFERED = io.BufferedRandom, io.BufferedWriter, io.TextIOWrapper
 
 _HARMLESS = ("_io", "builtins", "jaxlib._jax")
-"""Modules whose finalizers, those of buffered files apart, only free what a process holds."""
+"""Modules whose finalizers, except those of buffered files, only release what the end of the
+process releases anyway."""
 
 _FEW = 50_000
-"""Objects, a quarter of those of the package and JAX. Python, too, puts off full collections until
-a quarter of the old objects is new."""
+"""The number of unfrozen objects from which an automatic full collection unfreezes the others: a
+quarter of what the package and JAX create. Python, too, delays full collections until the number of
+new objects is a quarter of that of the old ones."""
 
 _MANY = 50
-"""Modules of an import that is frozen if a larger one has been."""
+"""Once something is frozen, imports of more modules than this are frozen, too."""
 
 
 @contextmanager
@@ -67,11 +69,11 @@ def importing() -> Iterator[None]:
 
 @contextmanager
 def frozen() -> Iterator[None]:
-    """A context manager for the import of a large library, which is frozen for a while.
+    """A context manager that freezes (`gc.freeze`) what the import of a large library creates.
 
-    Until the program has made many objects itself, or calls `gc.collect`, full collections and the
-    end of the program go through its own alone. Nothing is frozen if the program has frozen
-    objects: it may rely on them staying so.
+    Until the program creates many objects or calls `gc.collect`, full collections and the end of
+    the program visit only objects created later. Does nothing if the program itself has frozen
+    objects, since it may rely on their staying frozen.
     """
     if gc.get_freeze_count():
         yield
@@ -85,10 +87,10 @@ def frozen() -> Iterator[None]:
 
 
 def freeze_at_exit() -> None:
-    """Lets Python end without going through all objects, unless some have finalizers.
+    """Lets Python exit without garbage collections, unless finalizers have to run; flushes files.
 
-    It would do so three times: 0.2 of the 0.9 CPU seconds of a linear regression's program, 0.4 of
-    the 1.6 of Iris by an estimator. Files that would be written by their finalizers are written.
+    It would make three full ones: 0.2 of the 0.9 CPU seconds of a linear regression's program, 0.4
+    of the 1.6 of Iris by an estimator.
     """
     files, others = _finalized()
     if others and _frozen.is_active:
@@ -103,32 +105,36 @@ def freeze_at_exit() -> None:
 
 
 def _finalized() -> tuple[list[Any], list[Any]]:
-    """The objects, frozen ones apart, whose finalizers may do something for others.
+    """Finds unfrozen objects whose finalizers may have effects outside the process's memory.
 
-    Without those that only a variable of the main module holds, whose end is theirs.
+    Not those that only a variable of the main module refers to: they are destroyed with it.
 
     Returns:
-        Files that may hold what is not written yet, and other objects.
+        Files, whose buffers may have to be written, and other objects.
     """
     objects = gc.get_objects()
     kinds = list(map(type, objects))  # 200,000 of the package and JAX alone: no Python for each
-    finalized = {kind for kind in set(kinds) if hasattr(kind, "__del__")}
-    harmless = {kind for kind in finalized if kind.__module__ in _HARMLESS}
-    finalized -= {kind for kind in harmless if not issubclass(kind, _BUFFERED)}
+    finalized = {
+        kind
+        for kind in set(kinds)
+        if hasattr(kind, "__del__")
+        and (kind.__module__ not in _HARMLESS or issubclass(kind, _BUFFERED))
+    }
     found = list(compress(objects, map(finalized.__contains__, kinds)))
     del objects
     held = set(map(id, getattr(sys.modules.get("__main__"), "__dict__", {}).values()))
+    # Four references: the main module's, that of `found`, `each`, and the argument.
     found = [each for each in found if id(each) not in held or sys.getrefcount(each) > 4]
     files = [each for each in found if isinstance(each, _BUFFERED)]
     return files, [each for each in found if not isinstance(each, _BUFFERED)]
 
 
 class _Frozen:
-    """What imports have frozen, until a full collection is due for it, or the program asks for one.
+    """The objects that imports have frozen; a `gc` callback that unfreezes them.
 
     Attributes:
-        is_active: whether something is frozen.
-        files: those among it that may hold what is not written yet.
+        is_active: whether objects are frozen.
+        files: the frozen files, whose buffers may have to be written.
     """
 
     def __init__(self) -> None:
@@ -137,7 +143,7 @@ class _Frozen:
         self._newest: list[Any] = []
 
     def freeze(self, files: Iterable[Any], others: Sequence[Any]) -> None:
-        """Freezes all objects, unless there are `others` than files with finalizers."""
+        """Freezes all objects, given the result of `_finalized`; none if there are `others`."""
         if others:
             return
         self.files.update(files)
@@ -148,7 +154,7 @@ class _Frozen:
             gc.callbacks.append(self)
 
     def __call__(self, phase: str, collection: dict[str, int]) -> None:
-        """Unfreezes before a full collection, unless the program has frozen more."""
+        """Unfreezes before a full collection, unless the program has called `gc.freeze` since."""
         if not self.is_active or phase != "start" or collection["generation"] < 2:
             return
         objects = gc.get_objects()

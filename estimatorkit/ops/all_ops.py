@@ -1,8 +1,8 @@
-"""The modules that register ops: the most used are imported with this one.
+"""Registers ops: imports the most used op modules, and lists the op types of the others.
 
-They register the operators of tensors, too. The others are imported when one of their op types is
-looked up, or a public function of theirs: all 70 would take a tenth of the time in which a program
-adds two numbers.
+The imported ones also register the operators of tensors. Another is imported when one of its op
+types is looked up, or a public function of it is used. Importing all 70 would take a tenth of the
+time in which a program adds two numbers.
 """
 
 # ruff: noqa: F401
@@ -164,7 +164,7 @@ add_ops(
 
 
 def load() -> None:
-    """Does nothing; importing this module registers the most used ops and tells of the others."""
+    """Does nothing; importing this module registers common ops, and the modules of the others."""
 
 
 def operate(name: str, *operands: Any) -> Any:

@@ -95,12 +95,12 @@ everywhere: .compat.v1 .nn .compat.layers.recurrent.rnn .train .math .linalg .st
 """
 
 
-class WithPrivate(Mapping[str, Table]):
-    """Tables with those of the private modules, by name below `ROOT`; these are made when needed.
+class AllTables(Mapping[str, Table]):
+    """The tables of public and private modules, by name below `ROOT`; the latter built on access.
 
     Args:
-        public: the other tables. A private module in it keeps its own names, and falls back to its
-            area; below `contrib` a module falls back to its `contrib.<package>`.
+        public: the tables of public modules. A private module in it keeps its own names, and falls
+            back to its area; below `contrib` a module falls back to its `contrib.<package>`.
     """
 
     def __init__(self, public: Mapping[str, Table]) -> None:
@@ -118,11 +118,11 @@ class WithPrivate(Mapping[str, Table]):
         }
 
     def __iter__(self) -> Iterator[str]:
-        """The modules' names."""
+        """The names of all modules."""
         return iter({**self._public, **dict.fromkeys(self._private)})
 
     def __len__(self) -> int:
-        """How many modules there are."""
+        """The number of modules."""
         return len(self._private.union(self._public))
 
     def __contains__(self, name: object) -> bool:
@@ -154,7 +154,7 @@ class WithPrivate(Mapping[str, Table]):
 
 
 def _areas(name: str) -> list[str]:
-    """The public modules of a private one's area, those of the longest prefix first."""
+    """The public modules of a private module's areas, those of the longest prefix first."""
     plain = name.replace(".gen_", ".")  # generated wrappers: gen_math_ops
     areas = _areas_by_prefix()
     prefixes = [prefix for prefix in areas if prefix and plain.startswith(prefix)]

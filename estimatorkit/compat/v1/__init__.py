@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.compat.modules import all_names, install, look_up
-from estimatorkit.compat.private.private_modules import WithPrivate
+from estimatorkit.compat.private.private_modules import AllTables
 from estimatorkit.compat.tables import PUBLIC, TOP
 
 __version__ = "1.15.5"
@@ -18,7 +18,7 @@ GIT_VERSION = __git_version__ = "estimatorkit"
 KERAS_VERSION = "2.2.4-tf"
 COMPILER_VERSION = __compiler_version__ = "XLA"
 
-_children = install(WithPrivate(PUBLIC)).children("")
+_children = install(AllTables(PUBLIC)).children("")
 
 
 def __getattr__(name: str) -> Any:

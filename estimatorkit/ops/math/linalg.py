@@ -21,10 +21,10 @@ _B = np.array([[2.0, 0.0], [1.0, -1.0], [0.5, 4.0]], np.float32)
 
 
 _NARROW = 48
-"""Up to this many columns of `b`, XLA computes `(b.T @ a).T` faster than `a.T @ b` on CPUs, if it
-is kept from moving the transposition back into the product. On 2 cores, 784 x 100 by 100 x 10 takes
-31 us instead of 50, and 256 x 128 by 128 x 48 22 instead of 35; by 128 x 128 it would take 107
-instead of 50."""
+"""The number of columns of `b` up to which XLA computes `(b.T @ a).T` faster than `a.T @ b` on
+CPUs, if it is kept from moving the transposition back into the product. On 2 cores, 784 x 100 by
+100 x 10 takes 31 us instead of 50, and 256 x 128 by 128 x 48 22 instead of 35; by 128 x 128 it
+would take 107 instead of 50."""
 
 
 def transposed_product(a: Any, b: Any) -> Any:

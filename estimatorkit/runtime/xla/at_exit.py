@@ -46,7 +46,7 @@ _LIBRARIES = (
     {"estimatorkit", "jax", "jaxlib", "numpy", "pandas", "scipy", "sklearn"}
     | sys.stdlib_module_names
 ) - {"builtins", "sys"}
-"""Packages that hold nothing of the program's that must be destroyed when it ends."""
+"""Packages whose modules refer to no object of the program that must be destroyed at exit."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -190,10 +190,10 @@ def _end() -> None:
 
 
 def _keep_libraries(phase: str, collection: dict[str, int]) -> None:
-    """Keeps the modules of libraries before Python destroys modules: that takes 20 ms.
+    """A `gc` callback that keeps library modules alive at exit: destroying them takes 20 ms.
 
-    Python makes a full collection before, after all that is registered for its exit. What the
-    program's own modules hold is destroyed, in the usual order.
+    After the functions registered with `atexit`, and before destroying modules, Python makes a full
+    collection, which calls this. The program's own modules are destroyed as usual.
     """
     if sys.is_finalizing() and phase == "start":
         names = [name for name in sys.modules if name.partition(".")[0] in _LIBRARIES]

@@ -1,4 +1,4 @@
-"""Dataclasses of JAX and of this package compile their methods when these are first called.
+"""Compiles the methods of JAX's and this package's dataclasses on first call.
 
 `dataclasses` compiles six methods of each class from source text, most of which are never called:
 for 100 classes a twentieth of the time in which a program adds two numbers. Python 3.13 compiles a
@@ -19,7 +19,7 @@ _PACKAGES = ("jax", "estimatorkit")
 
 
 def compile_on_use() -> None:
-    """Changes `dataclasses`, for classes of `_PACKAGES`; other classes are made as always."""
+    """Patches `dataclasses` for the classes of `_PACKAGES`; other classes are not affected."""
     if "dataclasses" in sys.modules:
         _change()
     else:
@@ -40,8 +40,8 @@ def _change() -> None:
 
 
 def _create(create: Callable[..., Any], name: str, *given: Any, **named: Any) -> Any:
-    """The method that `create` makes, or one that becomes it when it is first called."""
-    package = named["globals"].get("__name__", "").partition(".")[0]
+    """The method that `create` compiles, or one that replaces itself by it on first call."""
+    package = (named.get("globals") or {}).get("__name__", "").partition(".")[0]
     if package not in _PACKAGES or name == "__init__":  # a class's signature is `__init__`'s
         return create(name, *given, **named)
     compiled = None

@@ -92,3 +92,10 @@ def test_methods_are_compiled_on_use(made: Callable[..., Any]) -> None:
     assert base(1) == base(1)
     assert base.__eq__.__code__.co_filename == compiled
     assert made("other", "")["Base"].__eq__.__code__.co_filename == compiled
+
+
+@pytest.mark.skipif(not hasattr(dataclasses, "_create_fn"), reason="Python compiles them together")
+def test_functions_without_globals_are_compiled() -> None:
+    """Other packages call `_create_fn`, too, where `globals` is optional."""
+    create: Any = vars(dataclasses)["_create_fn"]
+    assert create("twice", ["x"], ["return 2 * x"])(21) == 42
