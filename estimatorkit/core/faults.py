@@ -8,8 +8,6 @@ tested at once; on a device the result of the test is an output of the executabl
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,6 +66,13 @@ def at(index: tuple[int, ...]) -> str:
     return f"[{','.join(map(str, index))}]" if index else ""
 
 
+def outside(ids: Any, bound: Any) -> Any:
+    """Which integers are not from 0 to before `bound`."""
+    if known(ids, bound) and ids.dtype.kind == "i":
+        return ids.view(f"u{ids.dtype.itemsize}") >= int(bound)  # negative ones are large
+    return (ids < 0) | (ids >= bound)
+
+
 def in_range(
     position: int,
     ids: Any,
@@ -88,12 +93,15 @@ def in_range(
     if not known(ids):
         bound = traced_size(bound)
     most = int(bound) if known(bound) else None
-    outside = []
-    if low is not None and limits.min < low:
-        outside.append(ids < low)
-    if most is None or limits.max >= most:
-        outside.append(ids >= bound)
-    if not outside:
+    too_low = low is not None and limits.min < low
+    too_high = most is None or limits.max >= most
+    if too_low and too_high and low == 0:
+        bad = outside(ids, bound)
+    elif too_low and too_high:
+        bad = (ids < low) | (ids >= bound)
+    elif too_low or too_high:
+        bad = ids < low if too_low else ids >= bound
+    else:
         return []
 
     def text_of(index: tuple[int, ...], values: tuple[int, ...]) -> str:
@@ -101,7 +109,7 @@ def in_range(
         return text.format(at=at(index), value=values[0], bound=size)
 
     values = (ids, bound) if most is None else (ids,)
-    return [Fault(position, functools.reduce(operator.or_, outside), values, text_of)]
+    return [Fault(position, bad, values, text_of)]
 
 
 def refused(position: int, bad: Any, text: str) -> Fault:

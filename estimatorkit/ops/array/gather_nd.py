@@ -13,7 +13,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.faults import MOST_VALUES, Fault, at, in_range, xp
+from estimatorkit.core.faults import MOST_VALUES, Fault, at, in_range, outside, xp
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -55,7 +55,7 @@ def _rows_in_range(
         )
     dims = [dim if isinstance(dim, Size) else int(dim) for dim in dims]
     sizes = map(traced_size, dims[first : first + len(parts)])
-    outside = [(part < 0) | (part >= size) for part, size in zip(parts, sizes, strict=True)]
+    wrong = [outside(part, size) for part, size in zip(parts, sizes, strict=True)]
     count = len(parts)  # the text keeps no part alive: sites outlive the tracing
 
     def text_of(index: tuple[int, ...], values: tuple[int, ...]) -> str:
@@ -63,7 +63,7 @@ def _rows_in_range(
         whole = f"[{','.join(map(str, dims))}]"
         return text.format(at=at(index), value=row, bound=whole)
 
-    bad = functools.reduce(operator.or_, outside)
+    bad = functools.reduce(operator.or_, wrong)
     return [Fault(position, bad, tuple(parts[:MOST_VALUES]), text_of)]
 
 

@@ -217,7 +217,7 @@ def _sparse(examples: Examples, column: Column, default: NDArray[Any] | None) ->
     values = lists.values
     if not column.already_sorted:
         order = np.lexsort((*indices.T[::-1], rows))
-        indices, values = indices[order], values[order]
+        indices, values = indices.take(order, 0), values[order]
     shapes = np.broadcast_to(np.array(column.shape, np.int64), (examples.total, len(axes)))
     return "sparse", indices, values, shapes, _offsets(lists.counts)
 

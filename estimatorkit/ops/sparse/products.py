@@ -15,7 +15,7 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.faults import Fault
+from estimatorkit.core.faults import Fault, outside
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -148,16 +148,16 @@ def _matmul_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault
             f"{[int(each) for each in shape]}.  Dimensions of B: {list(b.shape)}"
         )
 
-    def outside(column: int, size: int, name: str) -> Fault:
+    def test(column: int, size: int, name: str) -> Fault:
         own = indices[:, column]
 
         def text(index: tuple[int, ...], values: tuple[int, ...]) -> str:
             place = f"index[{index[0]},{column}]"
             return f"{name} ({values[0]}) from {place} out of bounds (>={size})"
 
-        return Fault(0, (own < 0) | (own >= size), (own,), text)
+        return Fault(0, outside(own, size), (own,), text)
 
-    return [outside(1, int(b.shape[0]), "k"), outside(0, int(shape[0]), "m")]
+    return [test(1, int(b.shape[0]), "k"), test(0, int(shape[0]), "m")]
 
 
 register(
@@ -283,7 +283,10 @@ def _flat_places(indices: Array, shape: Array, dense_shape: tuple[int, ...]) -> 
             f"SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
             f"{shape.tolist()} vs. {list(dense_shape)}"
         )
-    places = np.ravel_multi_index(tuple(np.where(dims == 1, 0, indices).T), tuple(dims))
+    axes = np.flatnonzero(dims != 1)
+    if not len(axes):
+        return np.zeros(len(indices), np.int64)
+    places = np.ravel_multi_index(tuple(indices.T[axes]), tuple(dims[axes]))
     return np.asarray(places, np.int64)
 
 

@@ -99,7 +99,7 @@ def _apply(
 
 def _reorder(indices: Array, shape: Array) -> tuple[Array, Array, Array]:
     order = np.argsort(keys(indices, shape), kind="stable")
-    return indices[order], order, shape
+    return indices.take(order, 0), order, shape
 
 
 def _transpose(
@@ -348,7 +348,7 @@ def _check_not_smaller(shape: TensorShape, new: TensorShape) -> None:
 def _slice(indices: Array, shape: Array, start: Array, size: Array) -> tuple[Array, Array, Array]:
     end = np.minimum(start + size, shape)
     sources = np.flatnonzero(((indices >= start) & (indices < end)).all(axis=1))
-    return indices[sources] - start, sources, np.maximum(end - start, 0)
+    return indices.take(sources, 0) - start, sources, np.maximum(end - start, 0)
 
 
 def _split(
@@ -371,7 +371,7 @@ def _retain(indices: Array, shape: Array, kept: Array) -> tuple[Array, Array, Ar
     if kept.shape != indices.shape[:1]:
         raise ValueError(f"to_retain has shape {kept.shape} for {len(indices)} values")
     sources = np.flatnonzero(kept)
-    return indices[sources], sources, shape
+    return indices.take(sources, 0), sources, shape
 
 
 _selecting(

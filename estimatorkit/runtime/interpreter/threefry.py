@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_SHIFTS = [[(np.uint32(by), np.uint32(32 - by)) for by in each] for each in _ROTATIONS]
+"""By how much a rotation shifts to the left, and to the right."""
+
 _PARITY = np.uint32(0x1BD11BDA)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -39,10 +42,10 @@ def threefry(keys: tuple[Any, Any], one: NDArray[np.uint32], other: NDArray[np.u
     other += three[1]
     shifted = np.empty_like(one)
     for group in range(5):
-        for rotation in _ROTATIONS[group % 2]:
+        for left, right in _SHIFTS[group % 2]:
             one += other
-            np.right_shift(other, np.uint32(32 - rotation), out=shifted)
-            np.left_shift(other, np.uint32(rotation), out=other)
+            np.right_shift(other, right, shifted)
+            np.left_shift(other, left, other)
             other |= shifted
             other ^= one
         one += three[(group + 1) % 3]
@@ -77,9 +80,9 @@ def counted(keys: tuple[Any, Any], start: int, count: int) -> tuple[Any, Any]:
     first, second = np.empty(count, np.uint32), np.empty(count, np.uint32)
     for begin in range(0, count, _BLOCK):
         chosen = slice(begin, min(begin + _BLOCK, count))
-        counters = np.arange(chosen.start, chosen.stop, dtype=np.uint64) + np.uint64(start)
-        first[chosen] = counters & _LOW
-        second[chosen] = counters >> _HALF
+        counters = np.arange(start + chosen.start, start + chosen.stop, dtype=np.uint64)
+        np.bitwise_and(counters, _LOW, first[chosen], casting="unsafe")
+        np.right_shift(counters, _HALF, second[chosen], casting="unsafe")
         threefry(keys, first[chosen], second[chosen])
     return first, second
 

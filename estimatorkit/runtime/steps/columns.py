@@ -173,7 +173,8 @@ class SparseColumn(_FlatColumn):
     def take(self, rows: Ints) -> SparseColumn:
         """The rows at these indices."""
         places, starts = _places(self.starts, rows)
-        return SparseColumn(self.indices[places], self.values[places], self.shapes[rows], starts)
+        indices = self.indices.take(places, 0)  # several times as fast as indexing
+        return SparseColumn(indices, self.values[places], self.shapes[rows], starts)
 
     def parts(self) -> tuple[RaggedColumn, RaggedColumn, Ints]:
         """The columns of the indices, of the values and of the dense shapes."""

@@ -45,32 +45,24 @@ class Candidates(NamedTuple):
     sampled_expected_count: Tensor
 
 
-def _numbers(key: Any, probabilities: NDArray[Any], count: int) -> Any:
-    """Class ids sampled with replacement."""
-    # The inverse of the cumulative probabilities, in integers: a float32 draw cannot express
-    # probabilities below 2^-23, and the last classes of 10 million by `log_uniform` have 6e-9.
+def _ends(probabilities: NDArray[Any]) -> NDArray[np.uint32]:
+    """The cumulative probabilities, in integers.
+
+    A float32 draw cannot express probabilities below 2^-23, and the last classes of 10 million by
+    `log_uniform` have 6e-9.
+    """
     ends = np.cumsum(probabilities, dtype=np.float64)
     ends = np.rint(ends / ends[-1] * 2.0**32)
-    ends = ends[ends < 2.0**32].astype(np.uint32)  # only classes that can be drawn end later
+    return ends[ends < 2.0**32].astype(np.uint32)  # only classes that can be drawn end later
+
+
+def _numbers(key: Any, ends: Any, count: int) -> Any:
+    """Class ids sampled with replacement."""
     drawn = jax.random.bits(key, (count,), np.uint32)
     return jnp.searchsorted(ends, drawn, side="right", method="scan_unrolled").astype(np.int32)
 
 
-def _different(key: Any, probabilities: NDArray[Any], count: int, tries: float) -> Any:
-    """Class ids sampled without replacement, in order of first occurrence."""
-    if len(probabilities) > _CLASSES_PER_DRAW * count and tries < 2 * count:
-        return _first_different(key, probabilities, count)
-    logs = jnp.log(probabilities)
-    noisy = logs + jax.random.gumbel(key, logs.shape, logs.dtype)
-    return jax.lax.top_k(noisy, count)[1]
-
-
-_CLASSES_PER_DRAW = 128
-"""64 of 10,000 classes take 95 us drawn until there are enough, and 140 by noise for each class; of
-500,000 classes 140 and 5500. 1024 of 50,000 take 720 and 600."""
-
-
-def _first_different(key: Any, probabilities: NDArray[Any], count: int) -> Any:
+def _first_different(key: Any, ends: Any, count: int) -> Any:
     """The first distinct ids of draws with replacement, `2 * count` at a time until they suffice.
 
     Unfilled positions are -1.
@@ -81,7 +73,7 @@ def _first_different(key: Any, probabilities: NDArray[Any], count: int) -> Any:
 
     def more(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         found, _, turn = state
-        drawn = _numbers(jax.random.fold_in(key, turn), probabilities, 2 * count)
+        drawn = _numbers(jax.random.fold_in(key, turn), ends, 2 * count)
         drawn = jnp.concatenate([found, drawn])
         order = jnp.argsort(drawn, stable=True)
         ranked = drawn[order]
@@ -93,6 +85,17 @@ def _first_different(key: Any, probabilities: NDArray[Any], count: int) -> Any:
 
     start = (jnp.full(count, -1, np.int32), np.int32(0), np.int32(0))
     return jax.lax.while_loop(lacks, more, start)[0]
+
+
+def _largest(key: Any, logs: Any, count: int) -> Any:
+    """Class ids sampled without replacement: those of the largest logarithms with Gumbel noise."""
+    noisy = logs + jax.random.gumbel(key, logs.shape, logs.dtype)
+    return jax.lax.top_k(noisy, count)[1]
+
+
+_CLASSES_PER_DRAW = 128
+"""64 of 10,000 classes take 95 us drawn until there are enough, and 140 by noise for each class; of
+500,000 classes 140 and 5500. 1024 of 50,000 take 720 and 600."""
 
 
 def _tries(misses: NDArray[Any], count: int) -> float:
@@ -110,17 +113,34 @@ def _tries(misses: NDArray[Any], count: int) -> float:
     return float(np.exp((low + high) / 2))
 
 
+def _tables(
+    probabilities: NDArray[np.float32], count: int, unique: bool
+) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """What a sampler draws by, and the expected count of each class.
+
+    Returns:
+        uint32 `_ends`, or float32 logarithms of probabilities for `_largest`; and float32
+        `(classes,)`.
+    """
+    if not unique:
+        return _ends(probabilities), probabilities * np.float32(count)
+    misses = np.log1p(-np.minimum(probabilities.astype(np.float64), 1 - 1e-6))
+    tries = _tries(misses, count)
+    expected = -np.expm1(tries * misses).astype(np.float32)
+    if len(probabilities) > _CLASSES_PER_DRAW * count and tries < 2 * count:
+        return _ends(probabilities), expected
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities), expected
+
+
 def _sample(
-    true_classes: Any, num_sampled: int, unique: bool, probabilities: NDArray[Any], *, key: Any
+    true_classes: Any, drawn_by: Any, expected: Any, num_sampled: int, unique: bool, *, key: Any
 ) -> Any:
-    if unique:  # depends on constants only: computed once, not in every step
-        misses = np.log1p(-np.minimum(probabilities.astype(np.float64), 1 - 1e-6))
-        tries = _tries(misses, num_sampled)
-        ids = _different(key, probabilities, num_sampled, tries)
-        expected = -np.expm1(tries * misses)
+    if drawn_by.dtype != np.uint32:
+        ids = _largest(key, drawn_by, num_sampled)
     else:
-        ids, expected = _numbers(key, probabilities, num_sampled), probabilities * num_sampled
-    table = jnp.asarray(expected, np.float32)
+        ids = (_first_different if unique else _numbers)(key, drawn_by, num_sampled)
+    table = jnp.asarray(expected)
     return ids.astype(np.int64), table[true_classes], table[ids]
 
 
@@ -136,7 +156,7 @@ register(
     fault=lambda inputs, attrs: in_range(
         0,
         inputs[0],
-        len(attrs["probabilities"]),
+        inputs[2].shape[0],
         "`true_candidate` out of range [0, {bound}), received {value}",
     ),
     infer=infer_candidates,
@@ -145,9 +165,10 @@ register(
     pure=False,
     cases=lambda: [
         Case(
-            (np.array([[0], [2]], np.int64),),
-            {"num_sampled": 3, "unique": True, "probabilities": np.full(5, 0.2, np.float32)},
+            (np.array([[0], [2]], np.int64), *_tables(np.full(5, 0.2, np.float32), 3, unique)),
+            {"num_sampled": 3, "unique": unique},
         )
+        for unique in (False, True)
     ],
 )
 
@@ -184,14 +205,12 @@ def _sampler(
 ) -> Candidates:
     classes = as_true_classes(true_classes, num_true)
     check_range(num_sampled, unique, len(probabilities), name)
-    attrs = {
-        "num_sampled": int(num_sampled),
-        "unique": bool(unique),
-        "probabilities": np.asarray(probabilities, np.float32),
-        "_seed": get_seed(seed),
-    }
-    op = registry.apply("CandidateSampler", [classes], attrs, name)
-    return Candidates(*op.outputs)
+    attrs = {"num_sampled": int(num_sampled), "unique": bool(unique), "_seed": get_seed(seed)}
+    # Inputs, not attributes: large constants take XLA long to compile (400 KB a tenth of a second).
+    tables = _tables(np.asarray(probabilities, np.float32), attrs["num_sampled"], attrs["unique"])
+    with get_default_graph().name_scope(name) as scope:
+        inputs = [classes, *map(convert_to_tensor, tables)]
+        return Candidates(*registry.apply("CandidateSampler", inputs, attrs, scope).outputs)
 
 
 def uniform_candidate_sampler(

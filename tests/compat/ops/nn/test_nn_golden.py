@@ -85,9 +85,10 @@ def test_unigram_shards_are_renumbered() -> None:
 def draws_of(probabilities: Any, count: int, unique: bool) -> Any:
     """The ids of a key, as a function."""
 
+    tables = candidates._tables(probabilities, count, unique)
+
     def ids(key: Any) -> Any:
-        classes = np.array([[0]])
-        return candidates._sample(classes, count, unique, probabilities, key=key)[0]
+        return candidates._sample(np.array([[0]]), *tables, count, unique, key=key)[0]
 
     return ids
 
