@@ -17,11 +17,6 @@ _HARMLESS = ("_io", "builtins", "jaxlib._jax")
 """Modules whose finalizers, except those of buffered files, only release what the end of the
 process releases anyway."""
 
-_FEW = 50_000
-"""The number of unfrozen objects from which an automatic full collection unfreezes the others: a
-quarter of what the package and JAX create. Python, too, delays full collections until the number of
-new objects is a quarter of that of the old ones."""
-
 _MANY = 50
 """Once something is frozen, imports of more modules than this are frozen, too."""
 
@@ -132,6 +127,10 @@ def _finalized() -> tuple[list[Any], list[Any]]:
 class _Frozen:
     """The objects that imports have frozen; a `gc` callback that unfreezes them.
 
+    Automatic collections visit them once there are as many others, so that a full one takes at most
+    twice as long as without them: 0.4 of the 2.1 seconds of a program with few objects of its own
+    went into full ones that unfroze earlier.
+
     Attributes:
         is_active: whether objects are frozen.
         files: the frozen files, whose buffers may have to be written.
@@ -159,7 +158,7 @@ class _Frozen:
             return
         objects = gc.get_objects()
         is_automatic = gc.get_count()[0] > gc.get_threshold()[0]
-        if is_automatic and len(objects) < _FEW:
+        if is_automatic and len(objects) < gc.get_freeze_count():
             return
         self.is_active = False
         if any(each is self._newest for each in objects):
