@@ -137,7 +137,7 @@ def collect():
 
 collect()
 assert gc.get_freeze_count()
-kept = [cycle() for _ in range(gc.get_freeze_count())]
+kept = [cycle() for _ in range(2 * gc.get_freeze_count())]
 collect()
 assert not gc.get_freeze_count()
 """,
