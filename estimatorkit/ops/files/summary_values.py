@@ -97,24 +97,29 @@ def _places_of_halves() -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     return np.minimum(least, len(bucket_limits()) - 1).astype(np.int32), least != most
 
 
-def _counts(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """How many numbers are in each bucket."""
+def _counts(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], float, float]:
+    """How many numbers are in each bucket, the numbers' sum, and that of their squares."""
     size = len(bucket_limits())
     counts = np.zeros(size, np.int64)
     places, between = _places_of_halves()
     of_halves = np.zeros(len(places), np.int64)
     by_halves = numbers.dtype == np.float32 and len(numbers) > len(places)
+    total = squares = 0.0
     for at in range(0, len(numbers), _BLOCK):  # temporaries stay in the cache
         block = numbers[at : at + _BLOCK]
+        wide = block.astype(np.float64)
+        total += float(wide.sum())
+        # Not `wide @ wide`: BLAS's threads wait for each other beside other busy processes.
+        squares += float(np.einsum("i,i->", wide, wide))
         if by_halves:
             halves = (block.view(np.uint32) >> np.uint32(16)).astype(np.intp)
             of_halves += np.bincount(halves, minlength=len(places))
-            block = block.take(np.flatnonzero(between.take(halves)))
-        counts += np.bincount(_buckets(block.astype(np.float64)), minlength=size)
+            wide = wide.take(np.flatnonzero(between.take(halves)))
+        counts += np.bincount(_buckets(wide), minlength=size)
     if by_halves:
         of_halves[between] = 0
         counts += np.bincount(places, of_halves, size).astype(np.int64)
-    return counts
+    return counts, total, squares
 
 
 def histogram(values: Any, tag: str) -> bytes:
@@ -130,8 +135,7 @@ def histogram(values: Any, tag: str) -> bytes:
     if np.isinf(least) or np.isinf(most):
         raise ValueError(f"Infinity in Histogram for: {tag}")
     limits = bucket_limits()
-    counts = _counts(numbers)
-    wide = numbers.astype(np.float64)
+    counts, total, squares = _counts(numbers)
     filled = np.flatnonzero(counts)
     # A run of empty buckets is merged into one: only its last limit is kept.
     before = filled[(filled > 0) & ~np.isin(filled - 1, filled)] - 1
@@ -141,9 +145,8 @@ def histogram(values: Any, tag: str) -> bytes:
         min=least,
         max=most,
         num=numbers.size,
-        sum=wide.sum(),
-        # Not `wide @ wide`: BLAS's threads wait for each other beside other busy processes.
-        sum_squares=np.einsum("i,i->", wide, wide),
+        sum=total,
+        sum_squares=squares,
         bucket_limit=limits[kept],
         bucket=counts[kept],
     )
