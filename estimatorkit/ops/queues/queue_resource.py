@@ -146,12 +146,16 @@ class _FirstInFirstOut:
         self._elements.extendleft(reversed(elements))
 
 
+_DRAWN = 256
+
+
 class _Shuffled:
     """Elements in random order."""
 
     def __init__(self, seed: tuple[int, int] | None) -> None:
         self._elements: list[Element] = []
         self._generator = np.random.default_rng(seed)
+        self._numbers: list[float] = []  # drawn many at a time: one by one takes a microsecond each
 
     def __len__(self) -> int:
         return len(self._elements)
@@ -160,7 +164,9 @@ class _Shuffled:
         self._elements.append(element)
 
     def take(self) -> Element:
-        chosen = int(self._generator.integers(len(self._elements)))
+        if not self._numbers:
+            self._numbers = self._generator.random(_DRAWN).tolist()
+        chosen = int(self._numbers.pop() * len(self._elements))
         last = len(self._elements) - 1
         elements = self._elements
         elements[chosen], elements[last] = elements[last], elements[chosen]
@@ -434,7 +440,10 @@ def _stack(parts: Sequence[NDArray[Any]], dtype: DType, shape: TensorShape) -> N
         dims = tuple(dim or 0 for dim in shape.as_list())
         return np.empty((0, *dims), dtype.numpy_dtype)
     if len({part.shape for part in parts}) == 1:
-        return np.stack(parts)
+        whole = np.empty((len(parts), *parts[0].shape), parts[0].dtype)
+        for position, part in enumerate(parts):  # a quarter of `np.stack`'s time for scalars
+            whole[position, ...] = part  # without ... a scalar of objects would be an object
+        return whole
     size = tuple(max(dims) for dims in zip(*(part.shape for part in parts), strict=True))
     filling = b"" if dtype.on_host else 0
     whole = np.full((len(parts), *size), filling, dtype.numpy_dtype)
