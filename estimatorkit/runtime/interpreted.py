@@ -3,9 +3,10 @@
 A set of shapes begins as an `Interpretation`: the segment is traced, once for many sets of shapes
 (`symbolic`), and its jaxpr run in NumPy. Each run adds to an estimate of the time spent; from
 `START` of the estimated time of compilation on, or `START_OF_FEW`, a thread compiles, and from
-`ENOUGH` of it on, the executable is used, and waited for if need be. The estimates are from
-equations and sizes, not measured: two runs of a program change to XLA at the same step, and give
-the same bits. A run that wants an executable which the thread has not begun compiles it itself.
+`ENOUGH` of it on, or `ENOUGH_OF_FEW`, the executable is used, and waited for if need be. The
+estimates are from equations and sizes, not measured: two runs of a program change to XLA at the
+same step, and give the same bits. A run that wants an executable which the thread has not begun
+compiles it itself.
 """
 
 from __future__ import annotations
@@ -40,27 +41,35 @@ from estimatorkit.runtime.xla import compiler_thread
 from estimatorkit.runtime.xla.cancellation import LoopWatch
 from estimatorkit.runtime.xla.faults import Sites
 
-START = 0.1
+START = 0.2
 """Of the time of compilation: shapes that occur a few times are never compiled."""
 
-START_OF_FEW = 0.5
+START_OF_FEW = 1.0
 """The same of shapes that may run a few times only: those after the first, such as the last batch
 of an evaluation, and all where no variable changes."""
 
-ENOUGH = 1.0
-"""Of the time of compilation: about when a thread that began at `START` has finished."""
+ENOUGH = 0.6
+"""Of the time of compilation: before a thread that began at `START` has finished, which takes less
+time when it is waited for. A tagger's program takes 0.8 of the time that it takes with 2.0."""
 
-CHEAP = 0.003
+ENOUGH_OF_FEW = 2.0
+"""The same for a thread that began at `START_OF_FEW`."""
+
+LONGEST = 1.0
+"""Of the time of compilation: longer runs of other shapes than the first are left to XLA at
+once."""
+
+CHEAP = 0.007
 """Of the time of compilation: longer runs of the first shapes are left to XLA at once, which takes
 a quarter of NumPy's time for a transformer's step, and is not waited for much longer than if NumPy
 ran beside it."""
 
-CHEAP_OF_FEW = 0.1
+CHEAP_OF_FEW = 0.25
 """The same for segments that will mostly see other shapes next, as dimensions besides the first are
 unknown, and for segments that change no variable: a translator's greedy decoder takes XLA 1.0 s,
 and NumPy 0.1 for its only run."""
 
-PRODUCTS = 0.02
+PRODUCTS = 0.05
 """Of the time of compilation: a few runs with longer matrix products and convolutions are left to
 XLA at once, since their compilation takes little in comparison. The batches of a network of 12
 layers of 1,024 units take 0.03, those of tables 0.003."""
@@ -113,7 +122,7 @@ class SegmentInterpreter:
         number = max(numbers, default=1)
         return (
             share_of_products(self.segment, number) >= PRODUCTS
-            or share_of_compilation(self.segment, number) >= ENOUGH
+            or share_of_compilation(self.segment, number) >= LONGEST
         )
 
     def interpretation(
@@ -187,8 +196,9 @@ class Interpretation:
         self._interpreter = interpreter
         interpreter.shapes += 1
         is_first = interpreter.shapes == 1
-        self._most = trace.cheap if is_first else ENOUGH
-        self._start = START if is_first and interpreter.segment.writes else START_OF_FEW
+        self._most = trace.cheap if is_first else LONGEST
+        few = not is_first or not interpreter.segment.writes
+        self._start, self._enough = (START_OF_FEW, ENOUGH_OF_FEW) if few else (START, ENOUGH)
         self._program, self._tree = program, trace.results
         self._compiled_in = trace.compiled_in
         self._static, self._avals = static, avals
@@ -285,7 +295,7 @@ class Interpretation:
                 self._compilation = compiler_thread.submit(
                     compile_ahead, self._static, *self._avals
                 )
-            if seconds < ENOUGH * self._compiled_in:
+            if seconds < self._enough * self._compiled_in:
                 return None
             if self._compilation.cancel():  # not begun: the thread has other work, or has ended
                 self._compilation = Future()

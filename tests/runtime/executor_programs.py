@@ -90,7 +90,8 @@ def change_soon(patch: pytest.MonkeyPatch) -> None:
     """Makes `auto` compile after a run, and use the executable after `INTERPRETED_RUNS`."""
     patch.setattr(interpreted, "compilation_seconds", lambda jaxpr: 1.0)
     patch.setattr(interpreted, "START", 1.0)
-    patch.setattr(interpreted, "ENOUGH", float(INTERPRETED_RUNS))
+    for name in ("ENOUGH", "ENOUGH_OF_FEW", "LONGEST"):
+        patch.setattr(interpreted, name, float(INTERPRETED_RUNS))
     patch.setattr(interpreted, "Meter", Runs)
     patch.setattr(interpreted, "metered", lambda meter: patch.context())
 

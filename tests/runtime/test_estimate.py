@@ -118,7 +118,7 @@ def test_estimate_counts_operations_within_functions_and_elements() -> None:
         twice = segment_of(tf.tanh(tf.sin(x)), x)
         loop = segment_of(tf.while_loop(lambda y: y[0, 0] < 9.0, lambda y: [y + 1.0], [x])[0], x)
     for each in (once, twice, loop):
-        few, many = (share_of_compilation(each, number) for number in (2, 20_000))
+        few, many = (share_of_compilation(each, number) for number in (2, 50_000))
         assert 0 < few < interpreted.CHEAP < many
     assert share_of_compilation(once, 2) < share_of_compilation(twice, 2)
 

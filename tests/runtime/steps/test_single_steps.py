@@ -105,7 +105,7 @@ def test_later_evaluations_stay_with_xla(
 def test_long_steps_are_compiled_without_trace(
     interpreted_rows: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interpreted, "ENOUGH", 0.001)
+    monkeypatch.setattr(interpreted, "LONGEST", 0.001)
     evaluation = Evaluation(hidden=20_000)
     evaluation.run(2)
     assert interpreted_rows == []
