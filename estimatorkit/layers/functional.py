@@ -8,6 +8,7 @@ collection UPDATE_OPS, which a training operation must depend on.
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature
 from typing import Any
@@ -175,25 +176,32 @@ def _document(kind: type, has_weights: bool, trains: bool) -> str:
     return "\n".join([*lines[:at], *more, *lines[at:]])
 
 
-CLASSES: dict[str, type[ScopedLayer]] = {
-    "Layer": scoped(base.Layer),
-    **{kind: _make_class(registry.load(kind)) for kind in _TABLE.values()},
-}
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: _make_function(name, CLASSES[kind]) for name, kind in _TABLE.items()
-}
-_ALL: dict[str, Any] = {**CLASSES, **FUNCTIONS}
-__all__ = sorted(_ALL)
+__all__ = sorted({"Layer", *_TABLE, *_TABLE.values()})
+_making = threading.RLock()
 
 
 def __getattr__(name: str) -> Any:
-    """Returns a class or function of the table."""
-    if name not in _ALL:
-        hint = did_you_mean(name, _ALL)
+    """Returns a class or function of the table, made when it is first asked for.
+
+    A program uses few of them, and all take 8 ms.
+    """
+    if name not in __all__:
+        hint = did_you_mean(name, __all__)
         raise AttributeError(
             f"module {__name__!r} has no attribute {name!r}" + (f"; {hint}" if hint else "")
         )
-    return _ALL[name]
+    with _making:
+        if name not in globals():
+            globals()[name] = _made(name)
+        return globals()[name]
+
+
+def _made(name: str) -> Any:
+    if name == "Layer":
+        return scoped(base.Layer)
+    if name in _TABLE:
+        return _make_function(name, __getattr__(_TABLE[name]))
+    return _make_class(registry.load(name))
 
 
 def __dir__() -> list[str]:

@@ -45,7 +45,8 @@ CALLS: dict[str, tuple[dict[str, Any], int, dict[str, list[int]]]] = {
         *(2, {"gamma": [3], "beta": [3], "moving_mean": [3], "moving_variance": [3]}),
     ),
 }
-POOLINGS = [name for name in functional.FUNCTIONS if "pooling" in name]
+FUNCTIONS = [name for name in functional.__all__ if name.islower()]
+POOLINGS = [name for name in FUNCTIONS if "pooling" in name]
 
 
 @pytest.fixture(autouse=True)
@@ -85,9 +86,9 @@ def test_argument_order_matches_tensorflow(name: str) -> None:
 
 
 def test_every_function_has_class_and_docstring() -> None:
-    assert GOLDEN.keys() == {*functional.FUNCTIONS, *functional.CLASSES, "InputSpec"}
+    assert GOLDEN.keys() == {*functional.__all__, "InputSpec"}
     assert set(dir(layers)) == GOLDEN.keys()
-    for function in functional.FUNCTIONS.values():
+    for function in map(functional.__getattr__, FUNCTIONS):
         assert "Args:\n    inputs: a tensor.\n" in (function.__doc__ or "")
         assert "tf.keras" not in (function.__doc__ or "")
 
@@ -95,8 +96,8 @@ def test_every_function_has_class_and_docstring() -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_variable_names_and_sharing_match_tensorflow(name: str) -> None:
     arguments, rank, shapes = CALLS[name]
-    function = functional.FUNCTIONS[name]
-    assert set(CALLS) == {each for each in functional.FUNCTIONS if "reuse" in GOLDEN[each]}
+    function = getattr(functional, name)
+    assert set(CALLS) == {each for each in FUNCTIONS if "reuse" in GOLDEN[each]}
     x = inputs(rank)
     function(x, **arguments)
     function(x, **arguments)
