@@ -15,7 +15,7 @@ from estimatorkit.core.variables import Variable
 from estimatorkit.data.sharded_dataset import return_shards
 from estimatorkit.distribute.exit_codes import Interrupted
 from estimatorkit.distribute.replicas.strategies import Strategy, reported_loss
-from estimatorkit.distribute.tasks import rpc
+from estimatorkit.distribute.tasks.membership import TRAINING_ENDED
 from estimatorkit.distribute.watchdog import Watchdog
 from estimatorkit.estimator.built_model import BuiltModel
 from estimatorkit.estimator.model_input import ModelInput
@@ -202,7 +202,7 @@ class Training:
             except LOST as error:
                 if cluster is None:
                     raise
-                if rpc.TRAINING_ENDED not in str(error):
+                if TRAINING_ENDED not in str(error):
                     logger.warning("Parameters were lost: %s", str(error).splitlines()[0])
                 _rest(hooks)
                 if not self._recover(cluster, model, given, saving, newest, coord):
@@ -365,7 +365,7 @@ class _ClusterHook(SessionRunHook):
     def _ask(self, stop: list[str]) -> None:
         cluster = self._cluster
         if cluster is not None and not cluster.is_chief and cluster.is_ending:
-            stop.append(rpc.TRAINING_ENDED)
+            stop.append(TRAINING_ENDED)
 
     def rest(self) -> None:
         """Pauses the watchdog, while waiting for lost parameters."""

@@ -30,7 +30,6 @@ from estimatorkit.distribute.device_setter import replica_device_setter
 from estimatorkit.distribute.exit_codes import Interrupted
 from estimatorkit.distribute.launch.cpu_budget import share_processors
 from estimatorkit.distribute.tasks import membership as members
-from estimatorkit.distribute.tasks.task_cluster import TaskCluster, addresses_of, serve_target
 from estimatorkit.distribute.tasks.task_placement import HERE, task_name
 from estimatorkit.estimator.evaluation.completion import completion_time, read_completion
 from estimatorkit.layers.feature_column import column_texts
@@ -70,6 +69,9 @@ class TrainingCluster:
         bfloat16_rows: bool = False,
         grace_secs: float = 10.0,
     ) -> None:
+        # Imported here: programs without a cluster need none of the messages between tasks.
+        from estimatorkit.distribute.tasks.task_cluster import TaskCluster, addresses_of
+
         self.is_chief = task.is_chief
         self._model_dir = model_dir
         self._wait_secs = wait_secs
@@ -94,6 +96,8 @@ class TrainingCluster:
 
     def open_target(self) -> str:
         """Opens a target for one session."""
+        from estimatorkit.distribute.tasks.task_cluster import serve_target
+
         name = f"{self._own.removeprefix('/')}/{next(_sessions)}"
         return serve_target(name, Target(ResourceStore(), self._tasks))
 

@@ -11,6 +11,9 @@ SILENT_SECS = 60.0
 """The heartbeat timeout: after it, nobody waits for a process, and another may take its name. Each
 member sends three heartbeats per timeout, whatever it computes."""
 
+TRAINING_ENDED = "the chief has ended the training"
+"""In the message of the error that a worker's step gets then."""
+
 
 class Membership:
     """The member processes, by task."""

@@ -134,10 +134,6 @@ class SavedVariables(Message):
     tensors: dict[str, tuple[str, list[int]]]
 
 
-TRAINING_ENDED = "the chief has ended the training"
-"""In the message of the error that a worker's step gets then."""
-
-
 @dataclass(frozen=True)
 class TrainingStatus(Message):
     """The status of a training, as a parameter server has it.

@@ -31,7 +31,7 @@ from estimatorkit.core.errors import (
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.dynamic_sharding import ShardQueues
 from estimatorkit.distribute.tasks import rpc
-from estimatorkit.distribute.tasks.membership import Membership
+from estimatorkit.distribute.tasks.membership import TRAINING_ENDED, Membership
 from estimatorkit.distribute.tasks.staleness import StalenessTracker
 from estimatorkit.distribute.tasks.step_leases import StepLeases
 from estimatorkit.distribute.tasks.task_program import Program
@@ -173,7 +173,7 @@ class TaskService:
         return program
 
     def _ended(self) -> AbortedError:
-        return AbortedError(None, None, f"{self.task}: {rpc.TRAINING_ENDED}.")
+        return AbortedError(None, None, f"{self.task}: {TRAINING_ENDED}.")
 
     def _wait_to_read(self, worker: str, request: rpc.RunPrograms, call: Call) -> None:
         with self._progress:

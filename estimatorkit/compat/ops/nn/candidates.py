@@ -45,13 +45,13 @@ class Candidates(NamedTuple):
     sampled_expected_count: Tensor
 
 
-def _ends(probabilities: NDArray[Any]) -> NDArray[np.uint32]:
+def _ends(probabilities: NDArray[Any]) -> NDArray[Any]:
     """The cumulative probabilities, in integers.
 
     A float32 draw cannot express probabilities below 2^-23, and the last classes of 10 million by
     `log_uniform` have 6e-9.
     """
-    ends = np.cumsum(probabilities, dtype=np.float64)
+    ends: NDArray[Any] = np.cumsum(probabilities, dtype=np.float64)
     ends = np.rint(ends / ends[-1] * 2.0**32)
     return ends[ends < 2.0**32].astype(np.uint32)  # only classes that can be drawn end later
 
@@ -207,7 +207,7 @@ def _sampler(
     check_range(num_sampled, unique, len(probabilities), name)
     attrs = {"num_sampled": int(num_sampled), "unique": bool(unique), "_seed": get_seed(seed)}
     # Inputs, not attributes: large constants take XLA long to compile (400 KB a tenth of a second).
-    tables = _tables(np.asarray(probabilities, np.float32), attrs["num_sampled"], attrs["unique"])
+    tables = _tables(np.asarray(probabilities, np.float32), int(num_sampled), bool(unique))
     with get_default_graph().name_scope(name) as scope:
         inputs = [classes, *map(convert_to_tensor, tables)]
         return Candidates(*registry.apply("CandidateSampler", inputs, attrs, scope).outputs)
