@@ -23,15 +23,15 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.layers import functional
 from estimatorkit.layers.convolutional.convolution_by_channel import DepthwiseConv2D
 from estimatorkit.layers.engine.scoped import scoped
-from estimatorkit.layers.functional import CLASSES
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.nn.sliding_windows import is_channels_first
 from estimatorkit.ops.variables.initializers import Ones, Zeros
 from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 
-_CLASSES = {**CLASSES, "DepthwiseConv2D": scoped(DepthwiseConv2D)}
+_MORE = {"DepthwiseConv2D": scoped(DepthwiseConv2D)}
 
 # The names in `contrib.layers` of the variables of `tf.layers`.
 _NAMES = {
@@ -112,7 +112,8 @@ def _call(
         scope, default, [inputs], reuse=reuse, custom_getter=custom_getter(variables_collections)
     ) as inner:
         tensor = convert_to_tensor(inputs, name="inputs")
-        layer = _CLASSES[kind](**arguments, dtype=tensor.dtype, _scope=inner)
+        made = _MORE.get(kind) or getattr(functional, kind)
+        layer = made(**arguments, dtype=tensor.dtype, _scope=inner)
         outputs = layer(tensor, **(call or {}))
         if normalizer_fn is not None:
             outputs = normalizer_fn(outputs, **(normalizer_params or {}))

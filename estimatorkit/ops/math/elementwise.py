@@ -478,12 +478,10 @@ def _numpy_sigmoid(x: Any) -> Any:
 
 
 sigmoid = _unary("Sigmoid", jax.nn.sigmoid, _numpy_sigmoid, _ANY, "1 / (1 + exp(-x)).")
-erf = _unary(
-    "Erf", jax.scipy.special.erf, scipy_special.erf, _ANY, "The error function of x.", accepts="f"
-)
+erf = _unary("Erf", jax.lax.erf, scipy_special.erf, _ANY, "The error function of x.", accepts="f")
 lgamma = _unary(
     "Lgamma",
-    jax.scipy.special.gammaln,
+    jax.lax.lgamma,
     lambda x: np.where(x == -np.inf, np.inf, scipy_special.gammaln(x)).astype(x.dtype),
     _POSITIVE,
     "log of the absolute value of the gamma function of x.",

@@ -151,7 +151,7 @@ def _axes(axis: Any, tensor: Tensor, what: str) -> tuple[int, ...] | None:
 
 
 def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
-    return jax.scipy.special.logsumexp(x, axis=axis, keepdims=keepdims)
+    return jax.nn.logsumexp(x, axis=axis, keepdims=keepdims)
 
 
 def _numpy_logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:

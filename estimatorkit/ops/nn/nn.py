@@ -250,7 +250,7 @@ def _sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
         jnp.where(labels[..., None] == classes, logits, jnp.zeros((), logits.dtype)), -1
     )
     inside = (labels >= 0) & (labels < logits.shape[-1])
-    loss = jax.scipy.special.logsumexp(logits, -1) - chosen
+    loss = jax.nn.logsumexp(logits, -1) - chosen
     return jnp.where(inside, loss, jnp.full((), jnp.nan, logits.dtype))
 
 
