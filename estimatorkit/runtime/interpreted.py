@@ -197,8 +197,7 @@ class Interpretation:
         interpreter.shapes += 1
         is_first = interpreter.shapes == 1
         self._most = trace.cheap if is_first else LONGEST
-        few = not is_first or not interpreter.segment.writes
-        self._start, self._enough = (START_OF_FEW, ENOUGH_OF_FEW) if few else (START, ENOUGH)
+        self._is_of_few = not is_first or not interpreter.segment.writes
         self._program, self._tree = program, trace.results
         self._compiled_in = trace.compiled_in
         self._static, self._avals = static, avals
@@ -288,14 +287,15 @@ class Interpretation:
             Exception: `compile_ahead` raised it.
         """
         seconds = self._meter.seconds
-        if seconds < self._start * self._compiled_in:
+        few, takes = self._is_of_few, self._compiled_in
+        if seconds < (START_OF_FEW if few else START) * takes:
             return None
         with self._lock:
             if self._compilation is None:
                 self._compilation = compiler_thread.submit(
                     compile_ahead, self._static, *self._avals
                 )
-            if seconds < self._enough * self._compiled_in:
+            if seconds < (ENOUGH_OF_FEW if few else ENOUGH) * takes:
                 return None
             if self._compilation.cancel():  # not begun: the thread has other work, or has ended
                 self._compilation = Future()

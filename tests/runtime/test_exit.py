@@ -17,7 +17,7 @@ from estimatorkit.runtime import executor, interpreted
 from estimatorkit.runtime.xla import compiler_thread
 
 interpreted.START = interpreted.START_OF_FEW = 0.0
-interpreted.ENOUGH = 1e9
+interpreted.ENOUGH = interpreted.ENOUGH_OF_FEW = 1e9
 begun, left = threading.Event(), threading.Event()
 ahead = executor.CompiledSegment._compile_ahead
 
@@ -40,7 +40,7 @@ def leaving(thread):
     threading.Timer(0.05, left.set).start()
     leave(thread)
     print("compiled", session.state.compilations.total())
-    interpreted.ENOUGH = 0.0
+    interpreted.ENOUGH = interpreted.ENOUGH_OF_FEW = 0.0
     print("later", session.run(y, {x: np.zeros(5)}), session.state.compilations.total() > 1)
 
 atexit.unregister(leave)

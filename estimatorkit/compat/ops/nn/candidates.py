@@ -57,9 +57,16 @@ def _ends(probabilities: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numbers(key: Any, ends: Any, count: int) -> Any:
-    """Class ids sampled with replacement."""
+    """Class ids sampled with replacement: how many ends are not above a random number."""
     drawn = jax.random.bits(key, (count,), np.uint32)
-    return jnp.searchsorted(ends, drawn, side="right", method="scan_unrolled").astype(np.int32)
+    size = ends.shape[0]
+    found = jnp.zeros(count, np.int32)
+    # Not `jnp.searchsorted`, which must know the size.
+    for bit in reversed(range(size.bit_length() if isinstance(size, int) else 31)):
+        more = found + (1 << bit)
+        is_found = (more <= size) & (jnp.asarray(ends).at[more - 1].get(mode="clip") <= drawn)
+        found = jnp.where(is_found, more, found)
+    return found
 
 
 def _first_different(key: Any, ends: Any, count: int) -> Any:
