@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
+from estimatorkit.data.execution import cursor
 from estimatorkit.runtime.executor import CompiledSegment
+
+
+@pytest.fixture(autouse=True)
+def whole_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks are as long as they can be: a garbage collection while the first element is read makes
+    short ones, and executables for each length."""
+    monkeypatch.setattr(cursor, "READ_SECS", 1e9)
 
 
 @pytest.fixture
