@@ -181,11 +181,11 @@ class TableFinder(MetaPathFinder, Loader):
 
     @property
     def modules(self) -> Iterator[str]:
-        """The names of all modules, parent packages included, below `ROOT`."""
+        """The names of all modules below `ROOT`, including parent packages."""
         return itertools.chain(self._tables, self._parents)
 
     def table(self, name: str) -> Table:
-        """The table of a module; an empty one for a parent package without a table."""
+        """The table of a module; empty for a parent package that has none."""
         return Table() if name in self._parents else self._tables[name]
 
     def _is_module(self, name: str) -> bool:

@@ -66,11 +66,12 @@ def at(index: tuple[int, ...]) -> str:
     return f"[{','.join(map(str, index))}]" if index else ""
 
 
-def outside(ids: Any, bound: Any) -> Any:
-    """Which integers are not from 0 to before `bound`."""
-    if known(ids, bound) and ids.dtype.kind == "i":
-        return ids.view(f"u{ids.dtype.itemsize}") >= int(bound)  # negative ones are large
-    return (ids < 0) | (ids >= bound)
+def outside(ids: Any, bound: Any, low: int = 0) -> Any:
+    """A mask of the integers outside of `[low, bound)`."""
+    if low == 0 and known(ids, bound) and 0 <= int(bound) <= np.iinfo(ids.dtype).max:
+        # One comparison: as unsigned integers, negative ones are larger than all others.
+        return ids.view(f"u{ids.dtype.itemsize}") >= int(bound)
+    return (ids < low) | (ids >= bound)
 
 
 def in_range(
@@ -95,14 +96,12 @@ def in_range(
     most = int(bound) if known(bound) else None
     too_low = low is not None and limits.min < low
     too_high = most is None or limits.max >= most
-    if too_low and too_high and low == 0:
-        bad = outside(ids, bound)
-    elif too_low and too_high:
-        bad = (ids < low) | (ids >= bound)
-    elif too_low or too_high:
-        bad = ids < low if too_low else ids >= bound
-    else:
+    if not too_low and not too_high:
         return []
+    if too_low and too_high:
+        bad = outside(ids, bound, low or 0)
+    else:
+        bad = ids < low if too_low else ids >= bound
 
     def text_of(index: tuple[int, ...], values: tuple[int, ...]) -> str:
         size = values[1] if most is None else most

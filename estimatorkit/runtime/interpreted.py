@@ -49,11 +49,12 @@ START_OF_FEW = 1.0
 of an evaluation, and all where no variable changes."""
 
 ENOUGH = 0.6
-"""Of the time of compilation: before a thread that began at `START` has finished, which takes less
-time when it is waited for. A tagger's program takes 0.8 of the time that it takes with 2.0."""
+"""Share of the compilation time from which the executable is used. The thread that began at `START`
+is still compiling then, and finishes sooner if NumPy does not run beside it: a CRF tagger's program
+takes 0.8 of the time that it takes with 2.0."""
 
 ENOUGH_OF_FEW = 2.0
-"""The same for a thread that began at `START_OF_FEW`."""
+"""The same for shapes that start at `START_OF_FEW`."""
 
 LONGEST = 1.0
 """Of the time of compilation: longer runs of other shapes than the first are left to XLA at

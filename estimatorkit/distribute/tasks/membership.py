@@ -12,7 +12,7 @@ SILENT_SECS = 60.0
 member sends three heartbeats per timeout, whatever it computes."""
 
 TRAINING_ENDED = "the chief has ended the training"
-"""In the message of the error that a worker's step gets then."""
+"""Part of the error message of a worker's step after the chief has ended the training."""
 
 
 class Membership:

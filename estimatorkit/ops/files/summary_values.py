@@ -98,7 +98,7 @@ def _places_of_halves() -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
 
 
 def _counts(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], float, float]:
-    """How many numbers are in each bucket, the numbers' sum, and that of their squares."""
+    """Returns the number of values in each bucket, their sum, and their sum of squares."""
     size = len(bucket_limits())
     counts = np.zeros(size, np.int64)
     places, between = _places_of_halves()

@@ -147,6 +147,7 @@ class _FirstInFirstOut:
 
 
 _DRAWN = 256
+"""Random numbers drawn at once; one at a time, each takes a microsecond."""
 
 
 class _Shuffled:
@@ -155,7 +156,7 @@ class _Shuffled:
     def __init__(self, seed: tuple[int, int] | None) -> None:
         self._elements: list[Element] = []
         self._generator = np.random.default_rng(seed)
-        self._numbers: list[float] = []  # drawn many at a time: one by one takes a microsecond each
+        self._numbers: list[float] = []
 
     def __len__(self) -> int:
         return len(self._elements)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _SHIFTS = [[(np.uint32(by), np.uint32(32 - by)) for by in each] for each in _ROTATIONS]
-"""By how much a rotation shifts to the left, and to the right."""
+"""The left and right shifts that make up each rotation."""
 
 _PARITY = np.uint32(0x1BD11BDA)
 _LOW = np.uint64(0xFFFFFFFF)

@@ -46,7 +46,7 @@ class Candidates(NamedTuple):
 
 
 def _ends(probabilities: NDArray[Any]) -> NDArray[Any]:
-    """The cumulative probabilities, in integers.
+    """Cumulative probabilities, scaled to uint32.
 
     A float32 draw cannot express probabilities below 2^-23, and the last classes of 10 million by
     `log_uniform` have 6e-9.
@@ -57,7 +57,7 @@ def _ends(probabilities: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numbers(key: Any, ends: Any, count: int) -> Any:
-    """Class ids sampled with replacement: how many ends are not above a random number."""
+    """Samples class ids with replacement: a binary search for random numbers among `_ends`."""
     drawn = jax.random.bits(key, (count,), np.uint32)
     size = ends.shape[0]
     found = jnp.zeros(count, np.int32)
@@ -95,7 +95,7 @@ def _first_different(key: Any, ends: Any, count: int) -> Any:
 
 
 def _largest(key: Any, logs: Any, count: int) -> Any:
-    """Class ids sampled without replacement: those of the largest logarithms with Gumbel noise."""
+    """Samples class ids without replacement by the Gumbel top-k trick."""
     noisy = logs + jax.random.gumbel(key, logs.shape, logs.dtype)
     return jax.lax.top_k(noisy, count)[1]
 
@@ -123,7 +123,7 @@ def _tries(misses: NDArray[Any], count: int) -> float:
 def _tables(
     probabilities: NDArray[np.float32], count: int, unique: bool
 ) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    """What a sampler draws by, and the expected count of each class.
+    """The sampler's constants: its distribution, and the expected count of each class.
 
     Returns:
         uint32 `_ends`, or float32 logarithms of probabilities for `_largest`; and float32
