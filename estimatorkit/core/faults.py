@@ -68,7 +68,7 @@ def at(index: tuple[int, ...]) -> str:
 
 def outside(ids: Any, bound: Any, low: int = 0) -> Any:
     """A mask of the integers outside of `[low, bound)`."""
-    if low == 0 and known(ids, bound) and 0 <= int(bound) <= np.iinfo(ids.dtype).max:
+    if low == 0 and known(bound) and 0 <= int(bound) <= np.iinfo(ids.dtype).max:
         # One comparison: as unsigned integers, negative ones are larger than all others.
         return ids.view(f"u{ids.dtype.itemsize}") >= int(bound)
     return (ids < low) | (ids >= bound)

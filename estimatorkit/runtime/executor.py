@@ -79,6 +79,7 @@ class CompiledSegment:
         # order, and XLA copies each variable that gets another's buffer.
         donated = [name for name in changed if name in taken and name not in apart]
         kept = [name for name in taken if name not in donated]
+        self._places = [(*kept, *donated).index(name) for name in taken]
         self._access = Access.of(kept, donated, changed)
         # A value that is overwritten without being read is kept only while faults are pending.
         self._overwritten = set(changed).difference(taken)
@@ -236,8 +237,8 @@ class CompiledSegment:
         begun = state.held.begin(access, state.take, state.raise_if_cancelled, in_numpy=True)
         kept, donated = begun
         try:
-            named = dict(zip((*access.kept, *access.donated), (*kept, *donated), strict=True))
-            given = [named[name] for name in state_names(self.segment)]
+            both = (*kept, *donated)
+            given = [both[at] for at in self._places]
             watch = LoopWatch(state.cancellation.check_of_thread()) if self._may_not_end else None
             with self._context():
                 if program is None or not program.fits(given):

@@ -27,11 +27,10 @@ from estimatorkit.runtime.estimate import (
     share_of_products,
     unknown_dimensions,
 )
-from estimatorkit.runtime.interpreter.blas import one_thread
 from estimatorkit.runtime.interpreter.control import Faulted, cancellable_by
 from estimatorkit.runtime.interpreter.cost import RUN, Meter, compilation_seconds, metered
 from estimatorkit.runtime.interpreter.equations import NotInterpretable, has_sizes
-from estimatorkit.runtime.interpreter.floats import as_xla
+from estimatorkit.runtime.interpreter.settings import numpy_settings
 from estimatorkit.runtime.interpreter.table import Program, Template, program_of
 from estimatorkit.runtime.lower import segment_function
 from estimatorkit.runtime.plan import Segment
@@ -211,7 +210,7 @@ class Interpretation:
         """Whether variables still have the shapes that the program is for."""
         _, avals = self._avals
         growing = self._interpreter.growing
-        return all(np.shape(state[at]) == avals[at].shape for at in growing)
+        return all([np.shape(state[at]) == avals[at].shape for at in growing])
 
     @property
     def is_cheap(self) -> bool:
@@ -242,14 +241,14 @@ class Interpretation:
             for each in (*inputs, *state)
         ]
         watched = cancellable_by(watch) if watch else nullcontext()
-        with one_thread(), as_xla(), watched, metered(self._meter):
+        with numpy_settings(), watched, metered(self._meter):
             try:
                 results = self._program(*arguments)
-                outputs, changed = jax.tree.unflatten(self._tree, results)
+                outputs, changed = self._tree.unflatten(results)
                 faults: list[Any] = []
             except Faulted:
                 program, tree = self._with_tests()
-                outputs, changed, faults = jax.tree.unflatten(tree, program(*arguments))
+                outputs, changed, faults = tree.unflatten(program(*arguments))
         self._meter.add(RUN + self._program.seconds)
         given = arguments[: len(inputs)]
         # Views of a device's arrays would change when another segment's call takes their memory.

@@ -219,7 +219,7 @@ class ProcessState:
             CancelledError: the session was closed.
             DeadlineExceededError: the run's deadline has passed.
         """
-        self.cancellation.check_of_thread()()
+        self.cancellation.check()
 
     def cancel(self) -> None:
         """Cancels blocked runs (see `State`)."""

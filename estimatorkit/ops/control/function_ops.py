@@ -34,7 +34,7 @@ from estimatorkit.ops.control.scan_vjp import scan
 from estimatorkit.ops.control.while_vjp import while_loop
 from estimatorkit.ops.math.linalg import MATMUL, matrix_product
 from estimatorkit.ops.math.random import random_words
-from estimatorkit.runtime.interpreter.blas import one_thread
+from estimatorkit.runtime.interpreter.settings import numpy_settings
 from estimatorkit.runtime.lower import call_function
 from estimatorkit.runtime.xla.cancellation import FIRST, FIRST_OF_SCALARS, call_number
 from estimatorkit.runtime.xla.faults import sites
@@ -322,10 +322,9 @@ def _while_on_host(
     if not keyed and not call.changed:  # otherwise each function has a state of its own
         iteration, where = iteration_of(functions, positions, leading)
         call = _Call((functions[0], iteration), (positions[0], where), host_function(context))
-    # BLAS keeps its threads where Python's code computes; elsewhere changing their number once
-    # saves 4 us an iteration.
+    # Python's code computes with the settings of the program.
     on_host = any(function.on_host for function in functions)
-    with nullcontext() if on_host else one_thread():
+    with nullcontext() if on_host else numpy_settings():
         holds = call(0, every)[1]
         while bool(holds[0]):
             context.raise_if_cancelled()

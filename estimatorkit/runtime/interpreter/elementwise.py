@@ -121,19 +121,19 @@ takes 10 times as long for half a million where neither case prevails."""
 
 
 def chosen_by_bits(dtype: Any) -> Function:
-    """A function of booleans and two arrays of numbers, all of one shape, like `select_n`."""
+    """A function like `select_n`, of booleans and two arrays of numbers, which are of the booleans'
+    shape or are broadcast to it."""
     kind = f"i{dtype.itemsize}"
 
     def run(which: Any, no: Any, yes: Any) -> Any:
         if not any(which.strides):  # one boolean
-            return (yes if which.item(0) else no).copy()
+            return np.broadcast_to(yes if which.item(0) else no, which.shape).copy()
         mask = which.astype(kind)
         np.negative(mask, mask)
         first = no.view(kind)
-        bits = first ^ yes.view(kind)
-        bits &= mask
-        bits ^= first
-        return bits.view(dtype)
+        mask &= first ^ yes.view(kind)
+        mask ^= first
+        return mask.view(dtype)
 
     return run
 

@@ -16,6 +16,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
 from estimatorkit.runtime.interpreter.aliases import UPDATES
+from estimatorkit.runtime.interpreter.broadcasting import broadcasts, is_left_to_users
 from estimatorkit.runtime.interpreter.calls import SAME, called_function
 from estimatorkit.runtime.interpreter.cost import seconds_of
 from estimatorkit.runtime.interpreter.equations import (
@@ -70,7 +71,7 @@ class Program:
         self._arguments = template.arguments
         self._results = template.results
         steps: tuple[list[Step], list[Step]] = [], []
-        for each, placed in zip(made, template.placed, strict=True):
+        for each, placed in zip(made, template.running, strict=True):
             step = Step(each.function, each.operands, placed.to, placed.more)
             steps[placed.is_fixed].append(step)
         self._steps, fixed = steps
@@ -120,8 +121,9 @@ class Placed:
     Attributes:
         source: as JAX traced it.
         takes: the slots of its operands.
+        reads: the same, or those of what is broadcast to operands (see `broadcasting`).
         results: the slots of its results.
-        operands, to, more: see `Step`.
+        to, more: see `Step`.
         last: the slots of arrays that nothing uses later.
         overwrites: whether its first operand may be changed in place.
         free: the operands to which the result may be written.
@@ -135,8 +137,7 @@ class Placed:
 
     def __init__(self, source: Any, takes: Sequence[int], gives: Sequence[int], to: int) -> None:
         self.source = source
-        self.takes = takes
-        self.operands = _getter(takes)
+        self.takes = self.reads = takes
         self.results = tuple(gives)
         self.several: Sequence[int] = self.results if source.primitive.multiple_results else ()
         self.to = to
@@ -175,8 +176,8 @@ class Placed:
         if isinstance(function, np.ufunc) and equation.result.shape:
             for at in self.free:
                 if equation.inputs[at] == equation.result:  # no memory is faster than any
-                    return _getter([*self.takes, self.takes[at]])
-        return self.operands
+                    return _getter([*self.reads, self.reads[at]])
+        return _getter(self.reads)
 
     def _computed(self, numbers: Numbers) -> tuple[Equation, Function]:
         equation = equation_at(self.source, numbers)._replace(unused=self.unused)
@@ -197,7 +198,8 @@ class Straight:
         constants: the slots of constants.
         arguments: the number of arguments, which have the first slots.
         results: the slots of the outputs.
-        placed: the equations that run.
+        placed: the equations that are needed.
+        running: those that run.
         owned: the arguments that they may change.
         fixed: the slots of results of fixed equations.
     """
@@ -209,11 +211,12 @@ class Straight:
         self.arguments = arguments
         self.results: Sequence[int] = ()
         self.placed: list[Placed] = []
+        self.running: list[Placed] = []
         self.owned: Sequence[int] = ()
 
     def at(self, numbers: Numbers) -> Program:
         """The program for the numbers of a run."""
-        return Program(self, [placed.at(numbers) for placed in self.placed])
+        return Program(self, [placed.at(numbers) for placed in self.running])
 
     def slot(self, value: Any = None) -> int:
         """A new slot."""
@@ -234,6 +237,7 @@ class Straight:
         """
         self._remove_unneeded()
         self._find_fixed()
+        self._leave_broadcasts()
         self._find_last_uses()
         self._find_updates(carried)
 
@@ -260,6 +264,19 @@ class Straight:
             if placed.is_fixed:
                 self.fixed.update(placed.results)
 
+    def _leave_broadcasts(self) -> None:
+        """Leaves broadcasts to the equations that use them, if all do so themselves."""
+        given = {
+            placed.to: placed.takes[0]
+            for placed in self.placed
+            if placed.is_single and not placed.is_fixed and is_left_to_users(placed.source)
+        }
+        for placed in self.placed:
+            if placed.is_single and broadcasts(placed.source, [at in given for at in placed.takes]):
+                placed.reads = [given.get(at, at) for at in placed.takes]
+        read = {*self.results, *(at for placed in self.placed for at in placed.reads)}
+        self.running = [each for each in self.placed if each.to not in given or each.to in read]
+
     def _find_last_uses(self) -> None:
         kept = {*self.results, *self.constants, *self.fixed, *range(self.arguments)}
         small = {
@@ -268,8 +285,8 @@ class Straight:
             for at, variable in zip(placed.results, placed.source.outvars, strict=True)
             if placed.is_single and is_small(variable.aval)
         }
-        for placed in reversed(self.placed):
-            used = dict.fromkeys([*placed.takes, *placed.results])
+        for placed in reversed(self.running):
+            used = dict.fromkeys([*placed.reads, *placed.results])
             placed.last = tuple(at for at in used if at not in kept and at not in small)
             kept.update(used)
 
@@ -355,6 +372,8 @@ class Template(Straight):
                 gives = takes
             elif source.primitive is COMMIT:
                 gives = takes[1:]
+            elif source.primitive is GUARD:
+                gives = self._place(source, takes[:2])  # its values are for the error
             else:
                 gives = self._place(source, takes)
             homes.update(zip(source.outvars, gives, strict=False))

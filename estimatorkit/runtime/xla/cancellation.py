@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -20,35 +21,40 @@ from jax import lax
 from estimatorkit.core.errors import CancelledError, DeadlineExceededError, OpError
 
 
+class _Run(threading.local):
+    """What may end a thread's run."""
+
+    deadline: float | None = None
+    watch: Callable[[], None] | None = None
+
+
 class Cancellation:
     """What ends the runs of a session before they are complete.
 
     It is closed with the session; each thread may have a deadline and a function that is watched.
+
+    Attributes:
+        is_closed: whether the session was closed.
     """
 
     def __init__(self) -> None:
-        self._closed = threading.Event()
-        self._run = threading.local()
+        self.is_closed = False
+        self._run = _Run()
 
     def close(self) -> None:
         """Cancels all runs, as the session closes."""
-        self._closed.set()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the session was closed."""
-        return self._closed.is_set()
+        self.is_closed = True
 
     @property
     def time_left(self) -> float | None:
         """Seconds until the deadline of this thread's run; None without one."""
-        deadline = getattr(self._run, "deadline", None)
+        deadline = self._run.deadline
         return None if deadline is None else max(deadline - time.monotonic(), 0.0)
 
     @contextmanager
     def deadline(self, seconds: float) -> Iterator[None]:
         """A context manager that sets a deadline for this thread's run, in seconds; 0 for none."""
-        outer = getattr(self._run, "deadline", None)
+        outer = self._run.deadline
         self._run.deadline = time.monotonic() + seconds if seconds else outer
         try:
             yield
@@ -62,22 +68,23 @@ class Cancellation:
         try:
             yield
         finally:
-            del self._run.watch
+            self._run.watch = None
+
+    def check(self) -> None:
+        """The check for this thread's run (see `State.raise_if_cancelled`)."""
+        self._check(self._run.deadline, self._run.watch)
 
     def check_of_thread(self) -> Callable[[], None]:
-        """The check for this thread's run (see `State.raise_if_cancelled`), for any thread."""
-        deadline = getattr(self._run, "deadline", None)
-        watch = getattr(self._run, "watch", None)
+        """Returns `check` of this thread, for any thread."""
+        return partial(self._check, self._run.deadline, self._run.watch)
 
-        def check() -> None:
-            if self.is_closed:
-                raise CancelledError(None, None, "Step was cancelled: the session was closed.")
-            if deadline is not None and time.monotonic() > deadline:
-                raise DeadlineExceededError(None, None, "Timed out waiting for notification.")
-            if watch is not None:
-                watch()
-
-        return check
+    def _check(self, deadline: float | None, watch: Callable[[], None] | None) -> None:
+        if self.is_closed:
+            raise CancelledError(None, None, "Step was cancelled: the session was closed.")
+        if deadline is not None and time.monotonic() > deadline:
+            raise DeadlineExceededError(None, None, "Timed out waiting for notification.")
+        if watch is not None:
+            watch()
 
 
 FIRST = 256

@@ -3,12 +3,15 @@
 import platform
 import sys
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from jax import lax
 
+from estimatorkit.runtime.interpreter import blas
 from estimatorkit.runtime.interpreter.floats import as_xla
+from estimatorkit.runtime.interpreter.settings import numpy_settings
 from tests.runtime.interpreter.compare import check
 
 flushed = pytest.mark.skipif(
@@ -53,3 +56,43 @@ def test_nothing_warns():
     with as_xla():
         assert np.log(np.float32(0)) == -np.inf
         assert np.isnan(np.float32(np.inf) - np.float32(np.inf))
+
+
+@flushed
+def test_the_outermost_settings_of_a_thread_are_restored():
+    x = np.full(8, 1e-40, np.float32)
+
+    def threads():
+        return [each.num_threads for each in blas._libraries()]
+
+    before = threads()
+    for end in (None, KeyError):
+        with pytest.raises(KeyError) if end else nullcontext(), numpy_settings():
+            with pytest.raises(KeyError), numpy_settings():
+                raise KeyError
+            assert not x.any()
+            assert threads() == [1] * len(before)
+            if end:
+                raise end
+        assert x.any()
+        assert threads() == before
+
+
+@flushed
+def test_settings_are_those_of_a_thread():
+    x, inside, found = np.full(8, 1e-40, np.float32), threading.Event(), threading.Event()
+
+    def other():
+        with numpy_settings():
+            inside.set()
+            found.wait(60)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait(60)
+    assert x.any()
+    with numpy_settings():
+        assert not x.any()
+    assert x.any()
+    found.set()
+    thread.join()

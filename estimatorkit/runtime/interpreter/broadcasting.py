@@ -1,0 +1,44 @@
+"""Broadcasts that NumPy's functions do themselves, without an equation of their own.
+
+A bias is broadcast and added, a number compared with each element: to NumPy that is one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from estimatorkit.runtime.interpreter.rules import is_key
+
+ELEMENTWISE = frozenset(
+    {"add", "add_any", "sub", "mul", "div", "max", "min", "pow", "and", "or", "xor", "select_n"}
+    | {"eq", "ne", "lt", "le", "gt", "ge"}
+)
+"""Primitives whose rules take arrays that NumPy can broadcast to the shape of the result."""
+
+
+def is_left_to_users(source: Any) -> bool:
+    """Whether an equation broadcasts as NumPy would."""
+    if source.primitive.name != "broadcast_in_dim":
+        return False
+    operand, rank = source.invars[0].aval, len(source.outvars[0].aval.shape)
+    dimensions = source.params["broadcast_dimensions"]
+    return not is_key(operand) and dimensions == tuple(range(rank - len(dimensions), rank))
+
+
+def broadcasts(source: Any, flags: Sequence[bool]) -> bool:
+    """Whether an equation can do broadcasts itself.
+
+    Args:
+        source: the equation.
+        flags: of each operand, whether it is broadcast.
+    """
+    name = source.primitive.name
+    if name not in ELEMENTWISE or not any(flags):
+        return False
+    shape = source.outvars[0].aval.shape
+    whole = [
+        not flag and atom.aval.shape == shape
+        for flag, atom in zip(flags, source.invars, strict=True)
+    ]
+    return whole[0] if name == "select_n" else any(whole)
