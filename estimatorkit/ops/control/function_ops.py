@@ -322,7 +322,7 @@ def _while_on_host(
     if not keyed and not call.changed:  # otherwise each function has a state of its own
         iteration, where = iteration_of(functions, positions, leading)
         call = _Call((functions[0], iteration), (positions[0], where), host_function(context))
-    # Python's code computes with the settings of the program.
+    # Python functions keep the settings of the user's program.
     on_host = any(function.on_host for function in functions)
     with nullcontext() if on_host else numpy_settings():
         holds = call(0, every)[1]

@@ -1,6 +1,6 @@
-"""Broadcasts that NumPy's functions do themselves, without an equation of their own.
+"""Broadcasts that need no call of their own, as NumPy's elementwise functions broadcast operands.
 
-A bias is broadcast and added, a number compared with each element: to NumPy that is one call.
+JAX broadcasts a bias before it adds it, and a number before it is compared with each element.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ ELEMENTWISE = frozenset(
     {"add", "add_any", "sub", "mul", "div", "max", "min", "pow", "and", "or", "xor", "select_n"}
     | {"eq", "ne", "lt", "le", "gt", "ge"}
 )
-"""Primitives whose rules take arrays that NumPy can broadcast to the shape of the result."""
+"""Primitives whose rules accept operands that NumPy can broadcast to the shape of the result."""
 
 
 def is_left_to_users(source: Any) -> bool:
-    """Whether an equation broadcasts as NumPy would."""
+    """Whether an equation is a broadcast that NumPy would do too: it adds leading axes, or repeats
+    axes of length 1."""
     if source.primitive.name != "broadcast_in_dim":
         return False
     operand, rank = source.invars[0].aval, len(source.outvars[0].aval.shape)
@@ -27,11 +28,11 @@ def is_left_to_users(source: Any) -> bool:
 
 
 def broadcasts(source: Any, flags: Sequence[bool]) -> bool:
-    """Whether an equation can do broadcasts itself.
+    """Whether an equation can broadcast operands itself: another one has the result's shape.
 
     Args:
         source: the equation.
-        flags: of each operand, whether it is broadcast.
+        flags: of each operand, whether it is the result of a broadcast.
     """
     name = source.primitive.name
     if name not in ELEMENTWISE or not any(flags):

@@ -121,7 +121,8 @@ class Placed:
     Attributes:
         source: as JAX traced it.
         takes: the slots of its operands.
-        reads: the same, or those of what is broadcast to operands (see `broadcasting`).
+        reads: the slots that it reads: for operands that it broadcasts itself (see
+            `broadcasting`), those of what is broadcast.
         results: the slots of its results.
         to, more: see `Step`.
         last: the slots of arrays that nothing uses later.
@@ -199,7 +200,7 @@ class Straight:
         arguments: the number of arguments, which have the first slots.
         results: the slots of the outputs.
         placed: the equations that are needed.
-        running: those that run.
+        running: those that run: all but broadcasts that their users do.
         owned: the arguments that they may change.
         fixed: the slots of results of fixed equations.
     """

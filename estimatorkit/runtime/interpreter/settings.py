@@ -40,6 +40,7 @@ _settings = _Settings()
 def numpy_settings() -> AbstractContextManager[None]:
     """A context manager in which NumPy computes as XLA does, and BLAS on the calling thread.
 
-    A loop that runs a program in each iteration enters it too: that saves 7 us an iteration.
+    It may be nested: only the outermost one of a thread changes anything. Loops that run a program
+    in each iteration enter it before, which saves 5 us an iteration.
     """
     return _settings
