@@ -79,6 +79,7 @@ class CompiledSegment:
         # order, and XLA copies each variable that gets another's buffer.
         donated = [name for name in changed if name in taken and name not in apart]
         kept = [name for name in taken if name not in donated]
+        # Where each of `taken` is among the values kept and donated.
         self._places = [(*kept, *donated).index(name) for name in taken]
         self._access = Access.of(kept, donated, changed)
         # A value that is overwritten without being read is kept only while faults are pending.

@@ -147,7 +147,7 @@ class _FirstInFirstOut:
 
 
 _DRAWN = 256
-"""Random numbers drawn at once; one at a time, each takes a microsecond."""
+"""Random numbers drawn per call of the generator, which takes a microsecond."""
 
 
 class _Shuffled:

@@ -16,7 +16,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
 from estimatorkit.runtime.interpreter.aliases import UPDATES
-from estimatorkit.runtime.interpreter.broadcasting import broadcasts, is_left_to_users
+from estimatorkit.runtime.interpreter.broadcasting import folds_broadcasts, is_foldable
 from estimatorkit.runtime.interpreter.calls import SAME, called_function
 from estimatorkit.runtime.interpreter.cost import seconds_of
 from estimatorkit.runtime.interpreter.equations import (
@@ -121,8 +121,8 @@ class Placed:
     Attributes:
         source: as JAX traced it.
         takes: the slots of its operands.
-        reads: the slots that it reads: for operands that it broadcasts itself (see
-            `broadcasting`), those of what is broadcast.
+        reads: the slots that it reads: the same, but for broadcasts that are folded into it, whose
+            operands it reads (see `broadcasting`).
         results: the slots of its results.
         to, more: see `Step`.
         last: the slots of arrays that nothing uses later.
@@ -200,7 +200,7 @@ class Straight:
         arguments: the number of arguments, which have the first slots.
         results: the slots of the outputs.
         placed: the equations that are needed.
-        running: those that run: all but broadcasts that their users do.
+        running: those that run: all but folded broadcasts.
         owned: the arguments that they may change.
         fixed: the slots of results of fixed equations.
     """
@@ -238,7 +238,7 @@ class Straight:
         """
         self._remove_unneeded()
         self._find_fixed()
-        self._leave_broadcasts()
+        self._fold_broadcasts()
         self._find_last_uses()
         self._find_updates(carried)
 
@@ -265,15 +265,16 @@ class Straight:
             if placed.is_fixed:
                 self.fixed.update(placed.results)
 
-    def _leave_broadcasts(self) -> None:
-        """Leaves broadcasts to the equations that use them, if all do so themselves."""
+    def _fold_broadcasts(self) -> None:
+        """Folds broadcasts into the equations that use them; those that others need still run."""
         given = {
             placed.to: placed.takes[0]
             for placed in self.placed
-            if placed.is_single and not placed.is_fixed and is_left_to_users(placed.source)
+            if placed.is_single and not placed.is_fixed and is_foldable(placed.source)
         }
         for placed in self.placed:
-            if placed.is_single and broadcasts(placed.source, [at in given for at in placed.takes]):
+            flags = [at in given for at in placed.takes]
+            if placed.is_single and folds_broadcasts(placed.source, flags):
                 placed.reads = [given.get(at, at) for at in placed.takes]
         read = {*self.results, *(at for placed in self.placed for at in placed.reads)}
         self.running = [each for each in self.placed if each.to not in given or each.to in read]

@@ -22,7 +22,7 @@ from estimatorkit.core.errors import CancelledError, DeadlineExceededError, OpEr
 
 
 class _Run(threading.local):
-    """What may end a thread's run."""
+    """The deadline and the watch of a thread's run."""
 
     deadline: float | None = None
     watch: Callable[[], None] | None = None
@@ -71,11 +71,11 @@ class Cancellation:
             self._run.watch = None
 
     def check(self) -> None:
-        """The check for this thread's run (see `State.raise_if_cancelled`)."""
+        """Raises an error if this thread's run is cancelled (see `State.raise_if_cancelled`)."""
         self._check(self._run.deadline, self._run.watch)
 
     def check_of_thread(self) -> Callable[[], None]:
-        """Returns `check` of this thread, for any thread."""
+        """Returns a function that checks this thread's run, and may be called in other threads."""
         return partial(self._check, self._run.deadline, self._run.watch)
 
     def _check(self, deadline: float | None, watch: Callable[[], None] | None) -> None:

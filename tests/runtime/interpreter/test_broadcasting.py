@@ -1,4 +1,4 @@
-"""Elementwise equations broadcast their operands themselves."""
+"""Broadcasts are folded into elementwise equations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from estimatorkit.runtime.interpreter.broadcasting import ELEMENTWISE
+from estimatorkit.runtime.interpreter.broadcasting import BROADCASTING
 from estimatorkit.runtime.interpreter.table import program_of
 from tests.runtime.interpreter.agreement import agree
 
@@ -21,7 +21,7 @@ OPERANDS = ((), (4,), (1, 4), (3, 1), (1, 1))
 
 OF_BOOLEANS = ("and", "or", "xor")
 FUNCTIONS: dict[str, Any] = {
-    **{name: getattr(lax, name) for name in ELEMENTWISE if hasattr(lax, name)},
+    **{name: getattr(lax, name) for name in BROADCASTING if hasattr(lax, name)},
     **{name: getattr(lax, f"bitwise_{name}") for name in OF_BOOLEANS},
 }
 del FUNCTIONS["select_n"]
@@ -44,7 +44,7 @@ def _names(function: Any, *given: Any) -> list[str]:
 
 
 def test_every_elementwise_primitive_is_tested() -> None:
-    assert {*FUNCTIONS, "select_n", "add_any"} == ELEMENTWISE  # the last is `add`
+    assert {*FUNCTIONS, "select_n", "add_any"} == BROADCASTING  # the last is `add`
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "bool"])
