@@ -4,15 +4,17 @@ So `import estimatorkit` costs milliseconds and starts neither JAX nor pandas, a
 editors read the same list that `attach` does (Scientific Python's SPEC 1; the `lazy_loader` package
 supports neither absolute imports nor renaming). Modules that are public as they are list their own
 names only (`listing`), not what they import.
+
+Paths are strings here: `pathlib` would add a fifth to the time of `import estimatorkit`.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+import os.path
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -28,7 +30,7 @@ def attach(
         module: its `__name__`.
         file: its `__file__`. See `stub_places` for the stub, `x.pyi` beside `x.py`.
     """
-    places = stub_places(module, Path(file).with_suffix(".pyi"))
+    places = stub_places(module, os.path.splitext(file)[0] + ".pyi")
 
     def get(name: str) -> Any:
         place = places.get(name)
@@ -50,7 +52,7 @@ def attach(
     return get, lambda: sorted(places), sorted(places)
 
 
-def stub_places(module: str, stub: Path) -> dict[str, str]:
+def stub_places(module: str, stub: str | os.PathLike[str]) -> dict[str, str]:
     """The place of each name of a stub: 'module:attribute', or 'module' for a submodule.
 
     Args:
@@ -61,17 +63,20 @@ def stub_places(module: str, stub: Path) -> dict[str, str]:
             none if there is no such stub: the package works without `compat`, which lists its
             names itself.
     """
-    if not stub.exists():
+    if not os.path.exists(stub):
         return {}
+    with open(stub, "rb") as file:
+        tree = ast.parse(file.read())
     imported: dict[str, str] = {}
     public: dict[str, str] = {}
-    for node in ast.parse(stub.read_bytes()).body:
+    for node in tree.body:
         match node:
             case ast.ImportFrom(names=[ast.alias(name="*")]):
                 public |= stub_places(node.module or "", stub_of(node.module or ""))
             case ast.ImportFrom():
                 for alias in node.names:
-                    if not node.module and not _is_module(stub.parent / alias.name):
+                    beside = os.path.join(os.path.dirname(stub), alias.name)
+                    if not node.module and not _is_module(beside):
                         continue
                     place = (
                         f"{node.module}:{alias.name}" if node.module else f"{module}.{alias.name}"
@@ -86,14 +91,14 @@ def stub_places(module: str, stub: Path) -> dict[str, str]:
     return public
 
 
-def _is_module(path: Path) -> bool:
-    return path.is_dir() or path.with_suffix(".py").exists()
+def _is_module(path: str) -> bool:
+    return os.path.isdir(path) or os.path.exists(f"{path}.py")
 
 
-def stub_of(module: str) -> Path:
+def stub_of(module: str) -> str:
     """The path of a module's stub, whether it has one or not."""
-    path = Path(__file__).parents[1].joinpath(*module.split("."))
-    return path / "__init__.pyi" if path.is_dir() else path.with_suffix(".pyi")
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), *module.split("."))
+    return os.path.join(path, "__init__.pyi") if os.path.isdir(path) else f"{path}.pyi"
 
 
 @importing()

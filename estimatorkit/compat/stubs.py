@@ -80,7 +80,7 @@ def _star_places(finder: TableFinder, table: Table) -> Iterator[tuple[str, str]]
             yield from finder.children(below).items()
             yield from own.names.items()
         elif _is_ours(module):
-            stub = stub_of(module)
+            stub = Path(stub_of(module))
             if stub.exists():
                 yield from stub_places(module, stub).items()
             else:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from estimatorkit.garbage import frozen
@@ -62,6 +61,7 @@ def _only_plugins() -> Iterator[None]:
 def plugins() -> Iterator[Distribution]:
     """Yields the installed ROCm plugins, such as 'jax-rocm7-plugin'."""
     from importlib.metadata import Distribution
+    from pathlib import Path
 
     for folder in sys.path:
         for found in Path(folder or ".").glob("jax_rocm*-info"):
