@@ -57,7 +57,7 @@ def importing() -> Iterator[None]:
         if _frozen.is_active:
             if added > _MANY:
                 _frozen.freeze(*_finalized())
-        elif added and not gc.get_freeze_count():
+        elif added and not _frozen.has_others():
             gc.freeze()
             gc.unfreeze()  # to the oldest generation, without going through it
 
@@ -140,6 +140,15 @@ class _Frozen:
         self.is_active = False
         self.files: weakref.WeakSet[Any] = weakref.WeakSet()
         self._newest: list[Any] = []
+        self._has_others = False
+
+    def has_others(self) -> bool:
+        """Whether the program itself has frozen objects; also if it has unfrozen them since.
+
+        Counting a million takes 15 ms, and every import asks.
+        """
+        self._has_others = self._has_others or gc.get_freeze_count() > 0
+        return self._has_others
 
     def freeze(self, files: Iterable[Any], others: Sequence[Any]) -> None:
         """Freezes all objects, given the result of `_finalized`; none if there are `others`."""

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from estimatorkit import garbage
 from estimatorkit.garbage import uncollected
 from estimatorkit.lazy import fetch
 
 
 @pytest.fixture(autouse=True)
-def _nothing_frozen() -> Iterator[None]:
+def _nothing_frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     gc.unfreeze()  # the tests' modules are
+    monkeypatch.setattr(garbage._frozen, "_has_others", False)
     yield
     gc.enable()
     gc.freeze()
@@ -93,3 +95,13 @@ def test_frozen_objects_stay_frozen(module: str) -> None:
     gc.freeze()
     assert not _is_old(fetch(f"{module}:made"))
     assert gc.get_freeze_count()
+
+
+def test_frozen_objects_are_not_counted_by_every_import(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gc.freeze()
+    fetch(f"{module}:made")
+    del sys.modules[module]
+    monkeypatch.delattr(gc, "get_freeze_count")
+    assert not _is_old(fetch(f"{module}:made"))
