@@ -35,6 +35,7 @@ from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.preprocessing import preprocessed
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table
+from estimatorkit.premade.folds import FOLD
 
 Columns = dict[str, NDArray[Any]]
 Inputs = Mapping[str, NDArray[Any]]
@@ -63,9 +64,16 @@ class Model:
 
     def explained(self, table: Table, origin: str) -> Columns:
         """The predictions, and what each column of the table adds to them."""
-        inputs = self.read(table, origin)
+        inputs = dict(self.read(table, origin))
+        fold = inputs.pop(FOLD, None)  # of all rows; not a column, and never unknown
+
+        def outputs(rows: Inputs) -> Mapping[str, Any]:
+            if fold is None:
+                return self.outputs(rows)
+            return self.outputs({**rows, FOLD: np.resize(fold, len(next(iter(rows.values()))))})
+
         found = explanations.explained(
-            explanations.score_of(self.outputs, inputs), inputs, self.background()
+            explanations.score_of(outputs, inputs), inputs, self.background()
         )
         added = {f"{CONTRIBUTION}{key}": each for key, each in found.contributions.items()}
         return self(table, origin) | {BASELINE: found.baseline} | added

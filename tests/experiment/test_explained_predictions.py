@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from estimatorkit.estimator.serving.predictor import load_predictor
+from estimatorkit.experiment import predicting
 from estimatorkit.experiment.serving import rest
+from estimatorkit.experiment.tables import Table
+from estimatorkit.premade.folds import FOLD
 from tests.experiment.commands import succeed
 
 CONFIG = """\
@@ -67,3 +72,25 @@ def test_run_export_and_server_explain_alike(
         assert abs(each["baseline"] - own["baseline"][row]) < 1e-5
         for key, value in each["contributions"].items():
             assert abs(value - own[f"contribution_{key}"][row]) < 1e-5
+
+
+def test_rows_of_a_fold_are_explained_by_the_members_that_predict_them() -> None:
+    """The report of an ensemble explains rows of its first fold."""
+    table = Table({"size": np.array([2.0, 5.0])})
+
+    def outputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
+        assert set(inputs[FOLD]) == {3}
+        assert len(inputs[FOLD]) == len(inputs["size"])
+        return {"predictions": 10 * inputs["size"]}
+
+    model = predicting.Model(
+        lambda table, origin: {"size": table["size"], FOLD: np.full(2, 3)},
+        outputs,
+        lambda found, table, origin: {"prediction": found["predictions"]},
+        lambda: {"size": np.array([1.0, 3.0])},
+    )
+    found = model.explained(table, "rows")
+    np.testing.assert_allclose(found["prediction"], [20.0, 50.0])
+    np.testing.assert_allclose(found["baseline"], [20.0, 20.0])
+    np.testing.assert_allclose(found["contribution_size"], [0.0, 30.0])
+    assert list(found) == ["prediction", "baseline", "contribution_size"]
